@@ -1,0 +1,194 @@
+"""A traced RASP-L program: nodes in topological order, what they compute, and what they cost.
+
+As traced, a program has `select`, `width` and `aggr` nodes; rewriting (`rasp.rewrite`) leaves `map`, `delay`,
+`width` and `kqv`, where the last two hold their predicate themselves.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rasp.eager import attend, map_arrays, reduce_matrix, selector_matrix
+from rasp.predicates import Predicate, classify
+from rasp.scalar import Expr, Table, as_int, to_source, walk
+
+if TYPE_CHECKING:
+    import networkx as nx
+
+ATTENTION = frozenset({"width", "aggr", "delay", "kqv"})
+
+
+@dataclass(frozen=True)
+class Node:
+    """One operation.
+
+    input (offset: which one) | full (default: the constant) | indices | map (expr of the inputs)
+    select (expr: the predicate; the first `keys` inputs are keys, the rest queries) | aggr (selector, v) | width
+    delay (offset, default) | kqv and width after rewriting (inputs: keys, queries[, v]; expr: the predicate)
+    """
+
+    op: str
+    inputs: tuple[int, ...] = ()
+    expr: Expr | None = None
+    keys: int = 0
+    default: int = 0
+    reduction: str = ""
+    offset: int = 0
+    causal: bool = True
+
+    @property
+    def function(self) -> Expr:
+        assert self.expr is not None, f"{self.op} has no function"
+        return self.expr
+
+    @property
+    def predicate(self) -> Predicate:
+        return classify(self.function, self.keys)
+
+
+@dataclass(frozen=True)
+class Graph:
+    nodes: tuple[Node, ...]
+    output: int
+    names: dict[int, str] = field(default_factory=dict, compare=False)
+
+    def __len__(self) -> int:
+        return len(self.nodes)
+
+    @property
+    def arity(self) -> int:
+        return 1 + max((n.offset for n in self.nodes if n.op == "input"), default=0)
+
+    def counts(self) -> dict[str, int]:
+        """How many nodes there are of each operation."""
+        return dict(sorted(Counter(node.op for node in self.nodes).items()))
+
+    def attention_depth(self) -> int:
+        """The most attention operations on any path to the output: the layers a transformer needs at least."""
+        depth: list[int] = []
+        for node in self.nodes:
+            before = max((depth[i] for i in node.inputs), default=0)
+            depth.append(before + (node.op in ATTENTION))
+        return depth[self.output]
+
+    def tables(self) -> list[Table]:
+        """The tables looked up anywhere, each once, in order of appearance."""
+        found: dict[int, Table] = {}
+        for node in self.nodes:
+            for e in walk(node.expr) if node.expr else ():
+                if e.op == "table":
+                    found.setdefault(id(e.payload), e.payload)
+        return list(found.values())
+
+    def describe(self, i: int) -> str:
+        """The node in words, with the names of its inputs."""
+        return describe(self, i)
+
+    def run(self, *inputs: Any) -> np.ndarray:
+        """Evaluate node by node with numpy."""
+        return evaluate(self, inputs)[self.output]
+
+    def to_networkx(self) -> nx.DiGraph:
+        import networkx as nx
+
+        result = nx.DiGraph(output=self.output)
+        for i, node in enumerate(self.nodes):
+            result.add_node(i, op=node.op, label=describe(self, i), name=self.names.get(i, ""))
+            result.add_edges_from((j, i, {"slot": slot}) for slot, j in enumerate(node.inputs))
+        return result
+
+    def draw(self, path: str) -> None:
+        """Draw to SVG, PNG, PDF or DOT, by the file's suffix."""
+        from rasp.draw import draw_graph
+
+        draw_graph(self, path)
+
+
+def selector(graph: Graph, node: Node) -> tuple[list[int], list[int], Expr]:
+    """Keys, queries and predicate of a node that attends, whether it holds them itself or in a `select`."""
+    source = graph.nodes[node.inputs[0]] if node.keys == 0 else node
+    inputs = source.inputs[:-1] if source.op == "kqv" else source.inputs
+    return list(inputs[: source.keys]), list(inputs[source.keys :]), source.function
+
+
+def evaluate(graph: Graph, inputs: Sequence[Any]) -> list[np.ndarray]:
+    """The value of every node (a selector's is its matrix)."""
+    given = [np.asarray(x) for x in inputs]
+    if len(given) != graph.arity:
+        raise ValueError(f"the program takes {graph.arity} sequence(s), {len(given)} given")
+    values: list[np.ndarray] = []
+    for node in graph.nodes:
+        values.append(_evaluate_node(node, values, given))
+    return values
+
+
+def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]) -> np.ndarray:
+    args = [values[i] for i in node.inputs]
+    length = len(given[0])
+    match node.op:
+        case "input":
+            return given[node.offset].astype(np.int64)
+        case "full":
+            return np.full(length, node.default, dtype=np.int64)
+        case "indices":
+            return np.arange(length, dtype=np.int64)
+        case "map":
+            return map_arrays(node.function, *args)
+        case "select":
+            return selector_matrix(node.function, args[: node.keys], args[node.keys :], node.causal)
+        case "aggr":
+            return reduce_matrix(args[0], args[1], node.default, node.reduction)
+        case "width" if node.keys == 0:
+            return args[0].sum(axis=1, dtype=np.int64)
+        case "width":
+            return _width(node, args)
+        case "delay":
+            filler = np.full(min(node.offset, length), node.default, dtype=np.int64)
+            return np.concatenate([filler, args[0][: max(length - node.offset, 0)]])
+        case "kqv":
+            keys, queries = args[: node.keys], args[node.keys : -1]
+            return attend(node.predicate, keys, queries, args[-1], node.default, node.reduction)
+    raise AssertionError(f"unknown operation {node.op}")
+
+
+def _width(node: Node, args: list[np.ndarray]) -> np.ndarray:
+    keys, queries = args[: node.keys], args[node.keys :]
+    if node.predicate.kind == "key":
+        return np.cumsum(map_arrays(as_int(node.predicate.condition), *args))
+    return selector_matrix(node.function, keys, queries, causal=True).sum(axis=1, dtype=np.int64)
+
+
+def describe(graph: Graph, i: int) -> str:
+    node = graph.nodes[i]
+    args = [graph.names.get(j, f"n{j}") for j in node.inputs]
+    match node.op:
+        case "input":
+            return graph.names.get(i, f"input {node.offset}" if graph.arity > 1 else "x")
+        case "full":
+            return f"full({node.default})"
+        case "indices":
+            return "indices"
+        case "map":
+            return _shorten(to_source(node.function, args))
+        case "delay":
+            return f"shift_right({args[0]}, {node.offset}{f', default={node.default}' if node.default else ''})"
+        case "select":
+            return f"select({_shorten(to_source(node.function, args))})"
+        case "aggr":
+            return f"aggr_{node.reduction}({args[-1]})"
+        case "width":
+            return f"sel_width({_shorten(to_source(node.function, args)) if node.keys else args[0]})"
+        case "kqv":
+            return f"kqv({_shorten(to_source(node.function, args))}, v={args[-1]}, {node.reduction})"
+    raise AssertionError(f"unknown operation {node.op}")
+
+
+def _shorten(text: str, most: int = 60) -> str:
+    text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+    return text if len(text) <= most else text[: most - 3] + "..."
+
