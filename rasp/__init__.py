@@ -53,12 +53,11 @@ from rasp.library import (
 if TYPE_CHECKING:
     from rasp.engines import ENGINES, generate, run
     from rasp.formats import load_machine, save_machine
-    from rasp.gallery import gallery
     from rasp.graph import Graph
     from rasp.machine import InvalidMachine, InvalidTape, TuringMachine, bos, empt, eos, sep
     from rasp.rewrite import simplify
     from rasp.simulable import make_simulable
-    from rasp.trace import trace
+    from rasp.tracing import trace
     from rasp.turing import hash_n_gram, hash_n_gram_iter, next_tape, next_token_turing, next_tokens
 
 __version__ = "0.1.0"
@@ -72,10 +71,10 @@ __all__ = [  # noqa: RUF022  (the core, then the library, as in np-rasp)
 
 _LATER = {
     "ENGINES": "engines", "run": "engines", "generate": "engines",
-    "trace": "trace", "simplify": "rewrite", "Graph": "graph",
+    "trace": "tracing", "simplify": "rewrite", "Graph": "graph",
     "TuringMachine": "machine", "InvalidMachine": "machine", "InvalidTape": "machine",
     "sep": "machine", "bos": "machine", "eos": "machine", "empt": "machine",
-    "load_machine": "formats", "save_machine": "formats", "gallery": "gallery", "make_simulable": "simulable",
+    "load_machine": "formats", "save_machine": "formats", "make_simulable": "simulable",
     "next_tape": "turing", "hash_n_gram": "turing", "hash_n_gram_iter": "turing",
     "next_tokens": "turing", "next_token_turing": "turing",
 }  # fmt: skip

@@ -1,7 +1,7 @@
 """The RASP-L primitives (np-rasp's names and signatures).
 
 Each primitive asks the interpreter of what it was given: numpy arrays are computed at once (`rasp.eager`), traced
-sequences build a graph (`rasp.trace`), plain sequences follow the definition word by word (`rasp.reference`).
+sequences build a graph (`rasp.tracing`), plain sequences follow the definition word by word (`rasp.reference`).
 Everything else in RASP-L is written on these.
 """
 
