@@ -1,0 +1,242 @@
+"""A program compiled to machine code with numba, for one sequence or for many machines and tapes at once.
+
+The generated module is a function of the graph alone: a machine's tables are arguments, so one compilation serves
+every machine of the same size. It is written to a cache folder, where numba keeps the machine code beside it.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import importlib.util
+import os
+import tempfile
+from collections.abc import Sequence
+from functools import lru_cache
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import numpy as np
+
+from rasp.codegen import Code, EngineError, generate_code
+from rasp.graph import Graph, Node
+from rasp.rewrite import simplify
+
+_GENERATED_BY = 1  # raise when the generated code changes in a way its text does not show
+
+
+class NumbaMemory:
+    """Memories as hash tables passed in from outside, emptied by a new stamp."""
+
+    index = "array"
+
+    def ring(self, default: int, size: int) -> str:
+        return f"np.full({size}, {default}, np.int64)"
+
+    def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
+        memory = f"m{len(code.memories)}"
+        code.memories.append(memory)
+        put = {"max": "put_max", "min": "put_min", "mean": "put_sum", "count": "put_sum"}[reduction]
+        get = "get_mean" if reduction == "mean" else "get_total"
+        code.body += [f"{put}({memory}, stamp, {k}, {v})", f"{name} = {get}({memory}, stamp, {q}, {default})"]
+
+    def scan(self, code: Code, name: str, node: Node, operands: list[str], operation: str) -> None:
+        raise EngineError(
+            f"{operation} compares keys by more than equality, which the jit engine cannot do in constant time; "
+            "run it with engine='eager' or 'stream'"
+        )
+
+
+_HEADER = """\
+import numba
+import numpy as np
+from rasp.hashtable import get_mean, get_total, put_max, put_min, put_sum
+
+"""
+
+_LOOP = """
+@numba.njit(cache=True, nogil=True)
+def {name}({arguments}):
+{setup}
+    for i in range({count}):
+{body}
+{after}
+    return {result}
+"""
+
+_BATCH = """
+@numba.njit(cache=True, nogil=True)
+def {name}_batch({arguments}):
+    for b in range(x0.shape[0]):
+        {call}
+"""
+
+
+def jit_source(graph: Graph) -> tuple[str, Code]:
+    """The generated module: `predict`, `first_error` and `generate`, and each of them over a batch."""
+    code = generate_code(graph, NumbaMemory())
+    if code.functions:
+        name = getattr(code.functions[0], "__name__", repr(code.functions[0]))
+        raise EngineError(
+            f"the function {name} cannot be recorded as an expression (it indexes, hashes or converts its argument), "
+            "so it cannot be compiled; write it with arithmetic and comparisons, or use engine='eager' or 'stream'"
+        )
+    parts = [_HEADER, _predict(graph, code)]
+    if graph.arity == 1:
+        parts += [_first_error(code), _generate(code)]
+    return "\n".join(parts), code
+
+
+def _loop(code: Code, name: str, arguments: list[str], count: str, after: list[str], result: str, arity: int) -> str:
+    read = [f"x{k} = np.int64(s{k}[i])" for k in range(arity)]
+    return _LOOP.format(
+        name=name,
+        arguments=", ".join([*arguments, *_shared(code), "stamp"]),
+        setup="\n".join(f"    {line}" for line in code.setup) or "    pass",
+        count=count,
+        body="\n".join(f"        {line}" for line in [*read, *code.body]),
+        after="\n".join(f"        {line}" for line in [f"out = {code.output}", *after, *code.handover]),
+        result=result,
+    )
+
+
+def _shared(code: Code) -> list[str]:
+    return [*(f"t{i}" for i in range(len(code.tables))), *code.memories]
+
+
+def _batch(code: Code, name: str, arguments: list[str], rows: list[str], extra: list[str], into: str = "") -> str:
+    one_each = [*rows, *extra, *(f"t{i}[b]" for i in range(len(code.tables))), *code.memories, "stamp + b"]
+    call = f"{into}{name}({', '.join(one_each)})"
+    return _BATCH.format(name=name, arguments=", ".join([*arguments, *_shared(code), "stamp"]), call=call)
+
+
+def _predict(graph: Graph, code: Code) -> str:
+    inputs = [f"s{k}" for k in range(graph.arity)]
+    one = _loop(code, "predict", ["out_", *inputs], "len(s0)", ["out_[i] = out"], "0", graph.arity)
+    xs = [f"x{k}" for k in range(graph.arity)]
+    return one + _batch(code, "predict", ["out_", *xs], ["out_[b]", *(f"{x}[b]" for x in xs)], [])
+
+
+def _first_error(code: Code) -> str:
+    check = ["if i >= start and out != s0[i + 1]:", "    return i"]
+    one = _loop(code, "first_error", ["s0", "start"], "len(s0) - 1", check, "-1", 1)
+    return one + _batch(code, "first_error", ["found", "x0", "start"], ["x0[b]"], ["start"], into="found[b] = ")
+
+
+def _generate(code: Code) -> str:
+    write = ["if i + 1 >= start:", "    s0[i + 1] = out"]
+    one = _loop(code, "generate", ["s0", "start"], "len(s0) - 1", write, "0", 1)
+    return one + _batch(code, "generate", ["x0", "start"], ["x0[b]"], ["start"])
+
+
+# --- loading ----------------------------------------------------------------------------------------------------------
+
+
+@lru_cache(maxsize=1)
+def cache_folder() -> Path:
+    """Where generated code is kept: $TURING_PROGRAMS_CACHE, else the user's cache folder, else a temporary one."""
+    given = os.environ.get("TURING_PROGRAMS_CACHE")
+    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "turing-programs"
+    try:
+        base.mkdir(parents=True, exist_ok=True)
+        if os.access(base, os.W_OK):
+            return base
+    except OSError:
+        pass
+    return Path(tempfile.mkdtemp(prefix="turing-programs-"))  # our own: what is imported must not be writable by others
+
+
+@lru_cache(maxsize=256)
+def load_module(source: str) -> ModuleType:
+    """Import generated code from the cache folder, writing it there first."""
+    digest = hashlib.sha256(f"{_GENERATED_BY}\n{source}".encode()).hexdigest()[:16]
+    path = cache_folder() / f"rasp_jit_{digest}.py"
+    if not path.exists() or path.read_text() != source:
+        temporary = path.with_suffix(f".{os.getpid()}.tmp")  # another process may be doing the same
+        temporary.write_text(source)
+        temporary.replace(path)
+    spec = importlib.util.spec_from_file_location(path.stem, path)
+    assert spec is not None and spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+class Kernel:
+    """A compiled program. Tables default to those of the traced machine; batches bring one of each per row."""
+
+    def __init__(self, graph: Graph) -> None:
+        self.source, code = jit_source(graph)
+        self.module = load_module(self.source)
+        self.arity = graph.arity
+        self.tables = [t.values for t in code.tables]
+        self._memories = len(code.memories)
+        self._pool: list[np.ndarray] = []
+        self._stamp = 0
+
+    def predict(self, *sequences: Any, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """The program's value at every position."""
+        xs = [np.ascontiguousarray(s, dtype=np.int64) for s in sequences]
+        self._check_range(xs, tables)
+        out = np.empty(len(xs[0]), dtype=np.int64)
+        self.module.predict(out, *xs, *self._tables(tables), *self._memory(len(out)), self._next_stamp(1))
+        return out
+
+    def predict_batch(self, tokens: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
+        """The program's value at every position of every row; `tables[k][b]` is machine b's k-th table."""
+        self._check_range([tokens], tables)
+        out = np.empty(tokens.shape, dtype=np.int64)
+        stamp = self._next_stamp(len(tokens))
+        self.module.predict_batch(out, tokens, *tables, *self._memory(tokens.shape[1]), stamp)
+        return out
+
+    def first_errors(self, tokens: np.ndarray, tables: Sequence[np.ndarray], start: int) -> np.ndarray:
+        """For each row, the first position from `start` on whose prediction is not the next token; -1 if none."""
+        self._check_range([tokens], tables)
+        found = np.empty(len(tokens), dtype=np.int64)
+        stamp = self._next_stamp(len(tokens))
+        self.module.first_error_batch(found, tokens, start, *tables, *self._memory(tokens.shape[1]), stamp)
+        return found
+
+    def generate(self, prompt: Any, count: int, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
+        """The prompt followed by `count` predicted tokens."""
+        prompt = np.asarray(prompt, dtype=np.int64)
+        self._check_range([prompt], tables)
+        x = np.concatenate([prompt, np.zeros(count, dtype=np.int64)])
+        self.module.generate(x, len(prompt), *self._tables(tables), *self._memory(len(x)), self._next_stamp(1))
+        return x
+
+    def _tables(self, given: Sequence[np.ndarray] | None) -> Sequence[Any]:
+        return self.tables if given is None else given
+
+    def _check_range(self, xs: Sequence[np.ndarray], tables: Sequence[np.ndarray] | None) -> None:
+        """Machine code does not check indices: a token outside the tables would read foreign memory."""
+        limit = min((t.shape[-1] for t in self._tables(tables)), default=None)
+        for x in xs if limit is not None else ():
+            if x.size and not (0 <= x.min() and x.max() < limit):
+                raise EngineError(f"a token is outside 0..{limit - 1}, the range of the program's tables")
+
+    def _memory(self, tokens: int) -> list[np.ndarray]:
+        from rasp.hashtable import new_table
+
+        if not self._pool or len(self._pool[0]) < 2 * tokens or len(self._pool[0]) > 16 * tokens + 16:
+            self._pool = [new_table(tokens) for _ in range(self._memories)]
+            self._stamp = 0
+        return self._pool
+
+    def _next_stamp(self, rows: int) -> int:
+        self._stamp += rows
+        return self._stamp - rows + 1
+
+
+def jit(graph: Graph) -> Kernel:
+    """A traced program, compiled."""
+    return Kernel(simplify(graph))
+
+
+@lru_cache(maxsize=64)
+def turing_kernel(symbols: int, states: int, n: int = 1, packing: str = "paper") -> Kernel:
+    """The paper's program for every machine of this size: bring the machine's tables with each call."""
+    from rasp.engines import turing_graph
+
+    return Kernel(turing_graph(symbols, states, n, packing))

@@ -1,0 +1,136 @@
+"""A program one token at a time: a generated step function whose cost does not grow with the context."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+
+from rasp.codegen import Code, EngineError, generate_code
+from rasp.graph import Graph, Node
+from rasp.rewrite import simplify
+from rasp.scalar import to_source
+
+MAX_DISTINCT = 1024  # keys a general predicate may be asked about at each token
+
+
+class PythonMemory:
+    """Memories as dictionaries. A general predicate is asked about each distinct key seen so far."""
+
+    index = "nested"
+
+    def ring(self, default: int, size: int) -> str:
+        return f"[{default}] * {size}"
+
+    def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
+        memory = f"m{name}"
+        code.setup += [f"{memory} = {{}}", f"{memory}_get = {memory}.get"]
+        if reduction == "count":
+            code.body.append(f"{memory}[{k}] = {memory}_get({k}, 0) + 1")
+            code.body.append(f"{name} = {memory}_get({q}, 0)")
+        elif reduction == "mean":
+            code.body += [
+                f"s, c = {memory}_get({k}, (0, 0))",
+                f"{memory}[{k}] = (s + {v}, c + 1)",
+                f"s, c = {memory}_get({q}, (0, 0))",
+                f"{name} = int(s / c) if c else {default}",
+            ]
+        else:
+            better = ">" if reduction == "max" else "<"
+            code.body += [
+                f"p = {memory}_get({k})",
+                f"if p is None or {v} {better} p:",
+                f"    {memory}[{k}] = {v}",
+                f"{name} = {memory}_get({q}, {default})",
+            ]
+
+    def scan(self, code: Code, name: str, node: Node, operands: list[str], operation: str) -> None:
+        keys, queries = operands[: node.keys], operands[node.keys : len(node.inputs) - (node.op == "kqv")]
+        v = operands[-1] if node.op == "kqv" else "1"
+        seen = [f"key[{i}]" for i in range(len(keys))]
+        condition = to_source(node.function, seen + queries, code.name_of, self.index)
+        code.setup.append(f"m{name} = {{}}")
+        code.body += [
+            f"remember(m{name}, ({', '.join(keys)},), {v}, {operation!r})",
+            f"found = [total for key, total in m{name}.items() if {condition}]",
+            f"{name} = reduce_{node.reduction or 'count'}(found, {node.default})",
+        ]
+
+
+def remember(memory: dict[Any, tuple[int, int, int, int]], key: Any, v: int, operation: str) -> None:
+    """Add v to the totals (count, sum, max, min) of its key."""
+    old = memory.get(key)
+    if old is not None:
+        memory[key] = (old[0] + 1, old[1] + v, max(old[2], v), min(old[3], v))
+    elif len(memory) < MAX_DISTINCT:
+        memory[key] = (1, v, v, v)
+    else:
+        raise EngineError(
+            f"{operation} compares keys by more than equality and has seen over {MAX_DISTINCT} distinct ones: "
+            "the cost of a token would grow with the context; run it with engine='eager'"
+        )
+
+
+_RUNTIME: dict[str, Any] = {
+    "remember": remember,
+    "reduce_count": lambda found, default: sum(t[0] for t in found),
+    "reduce_mean": lambda found, default: int(sum(t[1] for t in found) / sum(t[0] for t in found)) if found else default,
+    "reduce_max": lambda found, default: max((t[2] for t in found), default=default),
+    "reduce_min": lambda found, default: min((t[3] for t in found), default=default),
+}
+
+
+def stream_source(graph: Graph) -> tuple[str, Code]:
+    """The generated program: a coroutine that is sent tokens and yields predictions."""
+    code = generate_code(graph, PythonMemory())
+    names = ", ".join(f"x{i}" for i in range(graph.arity))
+    parameters = [*(f"t{i}" for i in range(len(code.tables))), *(f"f{i}" for i in range(len(code.functions)))]
+    inside = [f"{names} = yield out", *code.body, f"out = {code.output}", *code.handover, "i += 1"]
+    lines = [
+        f"def program({', '.join(parameters)}):",
+        *(f"    {line}" for line in [*code.setup, "i = 0", "out = None", "while True:"]),
+        *(f"        {line}" for line in inside),
+    ]
+    return "\n".join(lines) + "\n", code
+
+
+class Stream:
+    """A running program. `step(token)` takes the next token and gives the program's value there."""
+
+    def __init__(self, graph: Graph, tables: list[np.ndarray] | None = None) -> None:
+        self.source, code = stream_source(graph)
+        values = tables if tables is not None else [t.values for t in code.tables]
+        self._arguments = [np.asarray(v).tolist() for v in values] + code.functions
+        self._limit = min((size for v in values for size in np.asarray(v).shape), default=None)
+        namespace = dict(_RUNTIME)
+        exec(compile(self.source, "<rasp stream>", "exec"), namespace)
+        self._program: Callable[..., Any] = namespace["program"]
+        self.arity = graph.arity
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget everything seen."""
+        coroutine = self._program(*self._arguments)
+        next(coroutine)
+        self._send = coroutine.send
+
+    def step(self, *tokens: int) -> int:
+        """The program's value at the next position."""
+        if self._limit is not None and not all(0 <= t < self._limit for t in tokens):
+            raise EngineError(f"token {tokens} is outside 0..{self._limit - 1}, the range of the program's tables")
+        return self._send(tokens[0] if self.arity == 1 else tokens)  # type: ignore[no-any-return]
+
+    def run(self, *sequences: Iterable[int]) -> np.ndarray:
+        """The program's value at every position of whole sequences, continuing from what was seen before."""
+        arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
+        if self._limit is not None and any(a.size and not 0 <= a.min() <= a.max() < self._limit for a in arrays):
+            raise EngineError(f"a token is outside 0..{self._limit - 1}, the range of the program's tables")
+        lists = [a.tolist() for a in arrays]
+        tokens = lists[0] if self.arity == 1 else zip(*lists, strict=True)
+        return np.fromiter(map(self._send, tokens), dtype=np.int64, count=len(lists[0]))
+
+
+def stream(graph: Graph) -> Stream:
+    """A traced program, ready to take tokens one at a time."""
+    return Stream(simplify(graph))
