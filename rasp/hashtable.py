@@ -18,7 +18,7 @@ def new_table(tokens: int) -> np.ndarray:
     return np.zeros((1 << max(3, int(2 * tokens - 1).bit_length()), 4), dtype=np.int64)
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def _find(table: np.ndarray, stamp: int, key: int) -> int:
     """The row of the key, or the free row where it belongs."""
     last = table.shape[0] - 1
@@ -28,7 +28,7 @@ def _find(table: np.ndarray, stamp: int, key: int) -> int:
     return row
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def put_max(table: np.ndarray, stamp: int, key: int, value: int) -> None:
     row = _find(table, stamp, key)
     if table[row, STAMP] != stamp:
@@ -37,7 +37,7 @@ def put_max(table: np.ndarray, stamp: int, key: int, value: int) -> None:
         table[row, TOTAL] = value
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def put_min(table: np.ndarray, stamp: int, key: int, value: int) -> None:
     row = _find(table, stamp, key)
     if table[row, STAMP] != stamp:
@@ -46,7 +46,7 @@ def put_min(table: np.ndarray, stamp: int, key: int, value: int) -> None:
         table[row, TOTAL] = value
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def put_sum(table: np.ndarray, stamp: int, key: int, value: int) -> None:
     row = _find(table, stamp, key)
     if table[row, STAMP] != stamp:
@@ -56,13 +56,13 @@ def put_sum(table: np.ndarray, stamp: int, key: int, value: int) -> None:
         table[row, COUNT] += 1
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def get_total(table: np.ndarray, stamp: int, key: int, default: int) -> int:
     row = _find(table, stamp, key)
     return table[row, TOTAL] if table[row, STAMP] == stamp else default
 
 
-@numba.njit(inline="always")
+@numba.njit(cache=True)
 def get_mean(table: np.ndarray, stamp: int, key: int, default: int) -> int:
     row = _find(table, stamp, key)
     return int(table[row, TOTAL] / table[row, COUNT]) if table[row, STAMP] == stamp else default

@@ -9,6 +9,7 @@ from __future__ import annotations
 import hashlib
 import importlib.util
 import os
+import sys
 import tempfile
 from collections.abc import Sequence
 from functools import lru_cache
@@ -22,7 +23,7 @@ from rasp.codegen import Code, EngineError, generate_code
 from rasp.graph import Graph, Node
 from rasp.rewrite import simplify
 
-_GENERATED_BY = 1  # raise when the generated code changes in a way its text does not show
+_GENERATED_BY = 2  # raise when the generated code changes in a way its text does not show
 
 
 class NumbaMemory:
@@ -158,6 +159,7 @@ def load_module(source: str) -> ModuleType:
     spec = importlib.util.spec_from_file_location(path.stem, path)
     assert spec is not None and spec.loader is not None
     module = importlib.util.module_from_spec(spec)
+    sys.modules[path.stem] = module  # numba looks the module up by name when it loads cached machine code
     spec.loader.exec_module(module)
     return module
 
