@@ -1,0 +1,11 @@
+"""The one error a compiler raises: a sentence that names the operation and says why it cannot be expressed."""
+
+from __future__ import annotations
+
+
+class CompileError(ValueError):
+    """The program, or its size, is beyond what a backend can express exactly."""
+
+
+class CapacityError(ValueError):
+    """A compiled model was given an input beyond the capacity it was compiled for."""
