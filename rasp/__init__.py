@@ -62,7 +62,7 @@ if TYPE_CHECKING:
 
 __version__ = "0.1.0"
 
-__all__ = [  # noqa: RUF022  (the core, then the library, as in np-rasp)
+__all__ = [  # the core, then the library, as in np-rasp
     "full", "indices", "tok_map", "seq_map", "select", "sel_width", "aggr_mean", "aggr_max", "aggr_min", "aggr", "kqv",
     "equals", "leq", "lt", "geq", "gt", "shift_right", "cumsum", "where", "mask", "maximum", "minimum", "argmax",
     "argmin", "num_prev", "has_seen", "firsts", "lasts", "index_select", "first_true", "induct_kqv", "induct",

@@ -1,0 +1,1 @@
+"""Everything that puts the other three packages to work: the command line, training, evaluation and comparison."""

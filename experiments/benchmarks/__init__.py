@@ -1,0 +1,1 @@
+"""Benchmarks: each returns rows of figures and ratios, measured side by side in one run."""

@@ -1,0 +1,109 @@
+"""The interpreters of RASP-L against each other, on the paper's program for a 12 x 16 machine."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+
+import numpy as np
+
+from experiments.benchmarks.rows import Row, seconds
+from rasp import TuringMachine
+from rasp.engines import predict, tables_of, turing_graph
+from rasp.jit import turing_kernel
+from rasp.simulate import batch_traces, random_tables, random_tapes
+from rasp.stream import Stream
+
+SYMBOLS, STATES = 12, 16
+MACHINES, LENGTH, STEPS = 2048, 10, 32
+
+
+def bench_interpreters() -> list[Row]:
+    machine = TuringMachine.random(symbols=SYMBOLS, states=STATES, seed=0)
+    rows = _quadratic(machine)
+    rows += _streaming(machine)
+    rows += _compiled(machine, reference=rows[0].value)
+    return rows + _start_up()
+
+
+def _trace(machine: TuringMachine, tokens: int) -> np.ndarray:
+    """A trace of about this many tokens."""
+    rng = np.random.default_rng(1)
+    tape = machine.encode([machine.symbols[i] for i in rng.integers(SYMBOLS, size=LENGTH)], head=LENGTH // 2)
+    return machine.trace(tape, tokens // (len(tape) + 1) + 1)[:tokens]
+
+
+def _quadratic(machine: TuringMachine) -> list[Row]:
+    """One more token of a 512-token context, for the interpreters that look at all of it again."""
+    x = _trace(machine, 512)
+    reference = seconds(lambda: predict(x, machine, engine="reference"), repeats=1)
+    eager = seconds(lambda: predict(x, machine, engine="eager"))
+    return [
+        Row("reference, context 512", reference * 1e6, "us/token"),
+        Row("eager numpy, context 512", eager * 1e6, "us/token", "reference", reference / eager),
+    ]
+
+
+def _streaming(machine: TuringMachine) -> list[Row]:
+    """The cost of a token after a long context, against one after a short context."""
+    running = Stream(turing_graph(SYMBOLS, STATES), tables_of(machine))
+    x = _trace(machine, 1_000_000)
+    marks = [1_000, 10_000, 100_000, 1_000_000]
+    cost = {mark: _median_cost(running, x[:mark]) for mark in marks}
+    base = cost[marks[0]]
+    return [Row(f"stream, context {m:,}", cost[m], "us/token", "stream, context 1,000", cost[m] / base) for m in marks]
+
+
+def _median_cost(running: Stream, x: np.ndarray, probe: int = 500, samples: int = 15) -> float:
+    """Microseconds per token over the last tokens of x, in pieces of the same size whatever the context."""
+    costs: list[float] = []
+    while len(costs) < samples:  # a short context has few pieces: start anew
+        running.reset()
+        done = max(probe, len(x) - samples * probe)
+        running.run(x[:done])
+        for piece in np.split(x[done:], range(probe, len(x) - done, probe)):
+            start = time.perf_counter()
+            running.run(piece)
+            costs.append((time.perf_counter() - start) / len(piece) * 1e6)
+    return float(np.median(costs))
+
+
+def _compiled(machine: TuringMachine, reference: float) -> list[Row]:
+    kernel = turing_kernel(SYMBOLS, STATES)
+    long = _trace(machine, 1_000_000)
+    tables = tables_of(machine)
+    one = _per_token(lambda: kernel.predict(long, tables=tables), long.size)
+    stacked = random_tables(MACHINES, SYMBOLS, STATES, 0)
+    tapes = random_tapes(MACHINES, SYMBOLS, STATES, LENGTH, 0)
+    traces = batch_traces(*stacked, tapes, STEPS)
+    batched = _per_token(lambda: kernel.predict_batch(traces, stacked), traces.size)
+    direct = _per_token(lambda: batch_traces(*stacked, tapes, STEPS), traces.size)
+    return [
+        Row("jit, one machine, 10^6 tokens", one, "ns/token"),
+        Row("jit, batched over machines", batched, "ns/token", "reference at context 512", reference * 1e3 / batched),
+        Row("jit, batched over machines", 1e3 / batched, "M tokens/s"),
+        Row("numba Turing machine, batched", direct, "ns/token"),
+        Row("jit, batched over machines", batched, "ns/token", "numba Turing machine, batched", batched / direct),
+    ]
+
+
+def _per_token(function: object, tokens: int) -> float:
+    assert callable(function)
+    function()  # compile
+    return seconds(function, repeats=5) / tokens * 1e9
+
+
+def _start_up() -> list[Row]:
+    def run(*arguments: str) -> float:
+        return seconds(lambda: subprocess.run([sys.executable, *arguments], check=True, capture_output=True), repeats=5)
+
+    bare = run("-c", "pass")
+    imported = run("-c", "import rasp")
+    shown = run("-m", "experiments.cli", "--help")
+    return [
+        Row("import rasp", imported, "s", "bare python", imported / bare),
+        Row("turing-programs --help", shown, "s", "bare python", shown / bare),
+    ]
+
+

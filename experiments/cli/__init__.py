@@ -1,0 +1,69 @@
+"""The command `turing-programs`. One thin file per group of commands; the work is done elsewhere.
+
+Bad input ends with one sentence and exit code 2. Set TURING_PROGRAMS_DEBUG=1 to see the traceback instead.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Annotated
+
+import typer
+
+from experiments.cli import bench, graph, machines, run
+
+app = typer.Typer(
+    name="turing-programs",
+    help="RASP-L, Turing machines, the theorem about them, and transformers compiled from both.",
+    epilog="Examples:  turing-programs run bb4  ·  turing-programs run random:12x16:0 --on rasp --steps 8",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)
+
+
+def _version(wanted: bool) -> None:
+    if wanted:
+        from rasp import __version__
+
+        typer.echo(f"turing-programs {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    version: Annotated[bool, typer.Option("--version", callback=_version, is_eager=True, help="Show it.")] = False,
+) -> None:
+    pass
+
+
+for _group in (run, machines, graph):
+    _group.register(app)
+app.add_typer(bench.app, name="bench")
+
+
+def main() -> None:
+    """Run the command line; what is wrong with the input is said in one sentence."""
+    try:
+        app()
+    except KeyboardInterrupt:
+        typer.echo("interrupted", err=True)
+        sys.exit(130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has gone
+        sys.exit(0)
+    except (ValueError, OverflowError, OSError, ImportError) as error:
+        if os.environ.get("TURING_PROGRAMS_DEBUG"):
+            raise
+        typer.echo(f"error: {_sentence(error)}", err=True)
+        sys.exit(2)
+
+
+def _sentence(error: Exception) -> str:
+    if isinstance(error, ModuleNotFoundError):
+        return f"this command needs {error.name}; install it with: pip install 'turing-programs[all]'"
+    if isinstance(error, OSError) and error.filename is not None:
+        return f"{error.filename}: {error.strerror}"
+    return str(error) or type(error).__name__

@@ -1,0 +1,79 @@
+"""What several commands share: machines from the command line, JSON output, tables."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+if TYPE_CHECKING:
+    from experiments.benchmarks.rows import Row
+    from rasp import TuringMachine
+
+MachineArgument = Annotated[
+    str,
+    typer.Argument(
+        help="A gallery name (see `turing-programs machines`), a file (.json .yaml .txt), bbchallenge text, "
+        "or random:SYMBOLSxSTATES:SEED.",
+        show_default=False,
+    ),
+]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
+PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, or `unbounded`.")]
+
+
+def read_machine(source: str) -> TuringMachine:
+    """The machine a person named."""
+    from rasp import TuringMachine, load_machine
+
+    size = re.fullmatch(r"random(?::(\d+)x(\d+))?(?::(\d+))?", source)
+    if size:
+        symbols, states, seed = (int(g) if g else d for g, d in zip(size.groups(), (12, 16, 0), strict=True))
+        return TuringMachine.random(symbols=symbols, states=states, seed=seed)
+    if source.startswith("random:"):
+        raise ValueError(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
+    return load_machine(source)
+
+
+def print_json(value: Any) -> None:
+    typer.echo(json.dumps(value, indent=2))
+
+
+def print_rows(title: str, rows: Sequence[Row], as_json: bool) -> None:
+    """A benchmark, as a table or as JSON."""
+    if as_json:
+        print_json({"rows": [row.__dict__ for row in rows], "versions": versions()})
+        return
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
+    for heading in ("", "value", "unit", "ratio", "to"):
+        table.add_column(heading, justify="right" if heading in ("value", "ratio") else "left")
+    for row in rows:
+        ratio = "" if row.ratio is None else f"{_figure(row.ratio)}x"
+        table.add_row(row.name, _figure(row.value), row.unit, ratio, row.baseline)
+    Console().print(table)
+
+
+def _figure(value: float) -> str:
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
+
+
+def versions() -> dict[str, str]:
+    """What a result depends on."""
+    import platform
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {"python": platform.python_version()}
+    for name in ("turing-programs", "numpy", "numba"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = "not installed"
+    return found
