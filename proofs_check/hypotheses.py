@@ -96,8 +96,10 @@ class WrongStep:
         return self.answered.value
 
     def __str__(self) -> str:
-        return (f"step {self.step} goes wrong at token {self.asked.position + 1} of its tape: {self.predicted} instead "
-                f"of {self.expected}, because key {self.key} is stored twice: [{self.asked}] and [{self.answered}]")  # fmt: skip
+        return (
+            f"step {self.step} goes wrong at token {self.asked.position + 1} of its tape: {self.predicted} instead of "
+            f"{self.expected}, because key {self.key} is stored twice: [{self.asked}] and [{self.answered}]"
+        )
 
 
 # --- the hypotheses ---------------------------------------------------------------------------------------------------

@@ -1,0 +1,174 @@
+"""Where chunks are computed: in this process, in a pool of processes, or on a Dask cluster.
+
+Each pool is a context manager whose `map(function, items)` yields (item, result) pairs as they are finished, in any
+order. Losing a worker loses nothing: what it was computing is computed again.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
+from concurrent.futures.process import BrokenProcessPool
+from itertools import islice
+from multiprocessing import get_context, parent_process
+from typing import Any, Protocol
+
+Function = Callable[[int], Any]
+MAX_LOSSES = 3  # so often in a row may workers die before anything is finished
+
+
+class PoolError(ConnectionError):
+    """Workers that cannot be reached, or that keep dying."""
+
+
+class Pool(Protocol):
+    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]: ...
+    def __enter__(self) -> Pool: ...
+    def __exit__(self, *error: object) -> None: ...
+
+
+def open_pool(workers: int, dask: str | None = None) -> Pool:
+    if dask is not None:
+        return DaskPool(dask)
+    return InProcess() if workers == 1 else LocalPool(workers)
+
+
+def available_cores() -> int:
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+
+
+class InProcess:
+    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        for item in items:
+            yield item, function(item)
+
+    def __enter__(self) -> InProcess:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        pass
+
+
+# --- local processes --------------------------------------------------------------------------------------------------
+
+
+class LocalPool:
+    """Processes started fresh: a fork of a process that has run numba, torch or JAX threads may hang."""
+
+    def __init__(self, workers: int) -> None:
+        self.workers = workers
+        self._executor = self._start()
+
+    def _start(self) -> ProcessPoolExecutor:
+        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_prepare_worker)
+
+    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        waiting, losses = dict.fromkeys(items), 0
+        while waiting:
+            finished = 0
+            try:
+                for item, result in self._map_once(function, list(waiting)):
+                    del waiting[item]
+                    finished += 1
+                    yield item, result
+            except BrokenProcessPool:
+                losses = 1 if finished else losses + 1
+                if losses >= MAX_LOSSES:
+                    raise PoolError(
+                        f"worker processes died {losses} times in a row before finishing anything: is there enough "
+                        "memory? Try fewer workers"
+                    ) from None
+                self._executor.shutdown(wait=False, cancel_futures=True)
+                self._executor = self._start()
+
+    def _map_once(self, function: Function, items: list[int]) -> Iterator[tuple[int, Any]]:
+        """Keeps a few chunks per worker in the queue; the rest wait here, so that little is lost when stopped."""
+        rest = iter(items)
+        running: dict[Future[Any], int] = {}
+        try:
+            while True:
+                for item in islice(rest, 3 * self.workers - len(running)):
+                    running[self._executor.submit(function, item)] = item
+                if not running:
+                    return
+                for future in wait(running, return_when=FIRST_COMPLETED).done:
+                    yield running.pop(future), future.result()
+        finally:
+            for future in running:
+                future.cancel()
+
+    def __enter__(self) -> LocalPool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
+
+
+def _prepare_worker() -> None:
+    """Ctrl-C is the parent's to handle; and a worker whose parent was killed must not stay behind."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    threading.Thread(target=_die_with_parent, daemon=True).start()
+
+
+def _die_with_parent() -> None:
+    parent = parent_process()
+    if parent is not None:
+        parent.join()
+        os._exit(1)
+
+
+# --- Dask -------------------------------------------------------------------------------------------------------------
+
+
+class DaskPool:
+    """The workers of a running Dask cluster; the scheduler gives the work of a lost worker to another."""
+
+    def __init__(self, address: str, timeout: float = 10) -> None:
+        from distributed import Client
+
+        try:
+            self._client = Client(address, timeout=timeout, set_as_default=False)
+            self._client.wait_for_workers(1, timeout=timeout)
+        except (OSError, ValueError, TypeError) as error:  # a timeout is an OSError too
+            with contextlib.suppress(AttributeError):
+                self._client.close()
+            raise PoolError(
+                f"no Dask scheduler with a worker answers at {address!r} ({error or 'timed out'}): start one with "
+                "`dask scheduler` and `dask worker ADDRESS`, or leave out --dask"
+            ) from None
+
+    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+        from distributed import as_completed
+
+        rest = iter(items)
+        item_of: dict[Any, int] = {}
+        completed = as_completed(loop=self._client.loop)
+
+        def submit(count: int) -> None:
+            for item in islice(rest, count):
+                future = self._client.submit(function, item, pure=False, retries=MAX_LOSSES)
+                item_of[future.key] = item
+                completed.add(future)
+
+        submit(4 * max(1, sum(self._client.nthreads().values())))
+        for future in completed:
+            submit(1)
+            yield item_of.pop(future.key), self._result(future)
+
+    def _result(self, future: Any) -> Any:
+        from distributed import KilledWorker
+
+        try:
+            return future.result()
+        except KilledWorker as error:
+            raise PoolError(f"a chunk was lost with its Dask worker too often ({error})") from None
+
+    def __enter__(self) -> DaskPool:
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._client.close()
