@@ -6,12 +6,11 @@ lead to the final state `stuck`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 from rasp.machine import TuringMachine
 from rasp.partial import STUCK, complete, explicit_rules, refuse_unwritable
-from rasp.validation import InvalidMachine, parts_of, show
+from rasp.validation import InvalidMachine
 
 if TYPE_CHECKING:
     from automata.tm.dtm import DTM
@@ -23,11 +22,14 @@ def from_dtm(dtm: DTM, name: str = "") -> TuringMachine:
 
     if not isinstance(dtm, DTM):
         raise InvalidMachine(f"expected an automata-lib DTM, got {type(dtm).__name__}")
+    try:
+        dtm.validate()  # it may have been built with validation off
+    except Exception as error:  # a broken one can raise anything
+        raise InvalidMachine(f"automata-lib refuses this DTM: {type(error).__name__} ({error!s:.100})") from None
     start, blank = str(dtm.initial_state), str(dtm.blank_symbol)
     rules: dict[tuple[str, str], tuple[str, str, str]] = {}
     for state, paths in dtm.transitions.items():
-        for symbol, path in _paths(state, paths):
-            target, write, direction = parts_of("the path", path, 3, "(state, symbol, direction)", (state, symbol))
+        for symbol, (target, write, direction) in paths.items():
             if direction == "N":
                 raise InvalidMachine(f"state {str(state)!r} on {symbol!r} stays in place: direction N is not "
                                      "supported, split it into a move there and back")  # fmt: skip
@@ -37,12 +39,6 @@ def from_dtm(dtm: DTM, name: str = "") -> TuringMachine:
         symbols=sorted(map(str, dtm.tape_symbols), key=lambda a: (a != blank, a)),
         transitions=rules, start=start, blank=blank, final=map(str, dtm.final_states), name=name,
     )  # fmt: skip
-
-
-def _paths(state: Any, paths: Any) -> list[tuple[Any, Any]]:
-    if not isinstance(paths, Mapping):
-        raise InvalidMachine(f"state {show(state)} has {show(paths)}: expected a mapping from symbols")
-    return list(paths.items())
 
 
 def to_dtm(machine: TuringMachine) -> DTM:

@@ -13,6 +13,7 @@ from rasp.machine import TuringMachine
 from rasp.partial import complete, explicit_rules, refuse_unwritable
 from rasp.validation import InvalidMachine, listed, show
 
+MAX_CHARACTERS = 500_000  # PyYAML takes some ten seconds for these
 MAX_NODES = 1_000_000  # counted with aliases followed, so that a few lines cannot unfold into a billion entries
 
 Action = tuple[str | None, str, str | None]  # (write or keep, direction, next state or stay)
@@ -59,7 +60,10 @@ def to_yaml(machine: TuringMachine, input: str = "") -> str:
             grouped.setdefault(_written(state, symbol, rule), []).append(_quoted(symbol))
         for action, symbols in grouped.items():
             lines.append(f"    {symbols[0] if len(symbols) == 1 else '[' + ', '.join(symbols) + ']'}: {action}")
-    return "\n".join(lines) + "\n"
+    text = "\n".join(lines) + "\n"
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidMachine(f"{machine!r} takes {len(text)} characters of YAML, over {MAX_CHARACTERS}: save as .json")
+    return text
 
 
 # --- reading ----------------------------------------------------------------------------------------------------------
@@ -77,6 +81,8 @@ def _document(text: str) -> dict[str, Any]:
     """The document as dicts, tuples, text and None (an empty value)."""
     import yaml
 
+    if len(text) > MAX_CHARACTERS:
+        raise InvalidMachine(f"the YAML has {len(text)} characters, over {MAX_CHARACTERS}: use .json for large machines")
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)  # builds no objects, whatever the tags say
         document = _tree(node, [MAX_NODES]) if node is not None else None

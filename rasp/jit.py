@@ -23,13 +23,16 @@ from rasp.codegen import Code, EngineError, generate_code
 from rasp.graph import Graph, Node
 from rasp.rewrite import simplify
 
-_GENERATED_BY = 2  # raise when the generated code changes in a way its text does not show
+_GENERATED_BY = 3  # raise when the generated code changes in a way its text does not show
 
 
 class NumbaMemory:
-    """Memories as hash tables passed in from outside, emptied by a new stamp."""
+    """Memories as hash tables passed in from outside and emptied at the start of each sequence."""
 
     index = "array"
+
+    def __init__(self) -> None:
+        self.columns: list[int] = []  # of each memory's table
 
     def ring(self, default: int, size: int) -> str:
         return f"np.full({size}, {default}, np.int64)"
@@ -37,9 +40,11 @@ class NumbaMemory:
     def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
         memory = f"m{len(code.memories)}"
         code.memories.append(memory)
-        put = {"max": "put_max", "min": "put_min", "mean": "put_sum", "count": "put_sum"}[reduction]
+        self.columns.append(3 if reduction == "mean" else 2)
+        code.setup.append(f"clear({memory})")
+        value = "" if reduction == "count" else f", {v}"
         get = "get_mean" if reduction == "mean" else "get_total"
-        code.body += [f"{put}({memory}, stamp, {k}, {v})", f"{name} = {get}({memory}, stamp, {q}, {default})"]
+        code.body += [f"put_{reduction}({memory}, {k}{value})", f"{name} = {get}({memory}, {q}, {default})"]
 
     def scan(self, code: Code, name: str, node: Node, operands: list[str], operation: str) -> None:
         raise EngineError(
@@ -51,7 +56,7 @@ class NumbaMemory:
 _HEADER = """\
 import numba
 import numpy as np
-from rasp.hashtable import get_mean, get_total, put_max, put_min, put_sum
+from rasp.hashtable import clear, get_mean, get_total, put_count, put_max, put_mean, put_min
 
 """
 
@@ -73,9 +78,10 @@ def {name}_batch({arguments}):
 """
 
 
-def jit_source(graph: Graph) -> tuple[str, Code]:
-    """The generated module: `predict`, `first_error` and `generate`, and each of them over a batch."""
-    code = generate_code(graph, NumbaMemory())
+def jit_source(graph: Graph) -> tuple[str, Code, list[int]]:
+    """The generated module: `predict`, `first_error` and `generate`, each also over a batch; and its table widths."""
+    memory = NumbaMemory()
+    code = generate_code(graph, memory)
     if code.functions:
         name = getattr(code.functions[0], "__name__", repr(code.functions[0]))
         raise EngineError(
@@ -85,14 +91,14 @@ def jit_source(graph: Graph) -> tuple[str, Code]:
     parts = [_HEADER, _predict(graph, code)]
     if graph.arity == 1:
         parts += [_first_error(code), _generate(code)]
-    return "\n".join(parts), code
+    return "\n".join(parts), code, memory.columns
 
 
 def _loop(code: Code, name: str, arguments: list[str], count: str, after: list[str], result: str, arity: int) -> str:
     read = [f"x{k} = np.int64(s{k}[i])" for k in range(arity)]
     return _LOOP.format(
         name=name,
-        arguments=", ".join([*arguments, *_shared(code), "stamp"]),
+        arguments=", ".join([*arguments, *_shared(code)]),
         setup="\n".join(f"    {line}" for line in code.setup) or "    pass",
         count=count,
         body="\n".join(f"        {line}" for line in [*read, *code.body]),
@@ -106,9 +112,9 @@ def _shared(code: Code) -> list[str]:
 
 
 def _batch(code: Code, name: str, arguments: list[str], rows: list[str], extra: list[str], into: str = "") -> str:
-    one_each = [*rows, *extra, *(f"t{i}[b]" for i in range(len(code.tables))), *code.memories, "stamp + b"]
+    one_each = [*rows, *extra, *(f"t{i}[b]" for i in range(len(code.tables))), *code.memories]
     call = f"{into}{name}({', '.join(one_each)})"
-    return _BATCH.format(name=name, arguments=", ".join([*arguments, *_shared(code), "stamp"]), call=call)
+    return _BATCH.format(name=name, arguments=", ".join([*arguments, *_shared(code)]), call=call)
 
 
 def _predict(graph: Graph, code: Code) -> str:
@@ -168,36 +174,33 @@ class Kernel:
     """A compiled program. Tables default to those of the traced machine; batches bring one of each per row."""
 
     def __init__(self, graph: Graph) -> None:
-        self.source, code = jit_source(graph)
+        self.source, code, columns = jit_source(graph)
         self.module = load_module(self.source)
         self.arity = graph.arity
         self.tables = [t.values for t in code.tables]
-        self._memories = len(code.memories)
+        self._columns = columns
         self._pool: list[np.ndarray] = []
-        self._stamp = 0
 
     def predict(self, *sequences: Any, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """The program's value at every position."""
         xs = [np.ascontiguousarray(s, dtype=np.int64) for s in sequences]
         self._check_range(xs, tables)
         out = np.empty(len(xs[0]), dtype=np.int64)
-        self.module.predict(out, *xs, *self._tables(tables), *self._memory(len(out)), self._next_stamp(1))
+        self.module.predict(out, *xs, *self._tables(tables), *self._memory(len(out)))
         return out
 
     def predict_batch(self, tokens: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
         """The program's value at every position of every row; `tables[k][b]` is machine b's k-th table."""
         self._check_range([tokens], tables)
         out = np.empty(tokens.shape, dtype=np.int64)
-        stamp = self._next_stamp(len(tokens))
-        self.module.predict_batch(out, tokens, *tables, *self._memory(tokens.shape[1]), stamp)
+        self.module.predict_batch(out, tokens, *tables, *self._memory(tokens.shape[1]))
         return out
 
     def first_errors(self, tokens: np.ndarray, tables: Sequence[np.ndarray], start: int) -> np.ndarray:
         """For each row, the first position from `start` on whose prediction is not the next token; -1 if none."""
         self._check_range([tokens], tables)
         found = np.empty(len(tokens), dtype=np.int64)
-        stamp = self._next_stamp(len(tokens))
-        self.module.first_error_batch(found, tokens, start, *tables, *self._memory(tokens.shape[1]), stamp)
+        self.module.first_error_batch(found, tokens, start, *tables, *self._memory(tokens.shape[1]))
         return found
 
     def generate(self, prompt: Any, count: int, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
@@ -205,7 +208,7 @@ class Kernel:
         prompt = np.asarray(prompt, dtype=np.int64)
         self._check_range([prompt], tables)
         x = np.concatenate([prompt, np.zeros(count, dtype=np.int64)])
-        self.module.generate(x, len(prompt), *self._tables(tables), *self._memory(len(x)), self._next_stamp(1))
+        self.module.generate(x, len(prompt), *self._tables(tables), *self._memory(len(x)))
         return x
 
     def _tables(self, given: Sequence[np.ndarray] | None) -> Sequence[Any]:
@@ -213,22 +216,18 @@ class Kernel:
 
     def _check_range(self, xs: Sequence[np.ndarray], tables: Sequence[np.ndarray] | None) -> None:
         """Machine code does not check indices: a token outside the tables would read foreign memory."""
-        limit = min((t.shape[-1] for t in self._tables(tables)), default=None)
-        for x in xs if limit is not None else ():
-            if x.size and not (0 <= x.min() and x.max() < limit):
+        limit = min((t.shape[-1] for t in self._tables(tables)), default=0)
+        for x in xs if limit else ():
+            if x.size and not 0 <= x.min() <= x.max() < limit:
                 raise EngineError(f"a token is outside 0..{limit - 1}, the range of the program's tables")
 
     def _memory(self, tokens: int) -> list[np.ndarray]:
+        """Tables of the right size; a much larger one would cost more to empty than it saves."""
         from rasp.hashtable import new_table
 
-        if not self._pool or len(self._pool[0]) < 2 * tokens or len(self._pool[0]) > 16 * tokens + 16:
-            self._pool = [new_table(tokens) for _ in range(self._memories)]
-            self._stamp = 0
+        if not self._pool or not 2 * tokens <= len(self._pool[0]) <= 4 * tokens + 8:
+            self._pool = [new_table(tokens, columns) for columns in self._columns]
         return self._pool
-
-    def _next_stamp(self, rows: int) -> int:
-        self._stamp += rows
-        return self._stamp - rows + 1
 
 
 def jit(graph: Graph) -> Kernel:

@@ -34,7 +34,7 @@ def state_graph(machine: TuringMachine) -> nx.DiGraph[str]:
             if not graph.has_edge(state, target):
                 graph.add_edge(state, target, rules=[])
             graph.edges[state, target]["rules"].append((read, write, direction))
-    if STUCK in graph and STUCK != machine.start and graph.degree(STUCK) == 0:
+    if STUCK in graph and machine.start != STUCK and graph.degree(STUCK) == 0:
         graph.remove_node(STUCK)
     return graph
 
