@@ -7,6 +7,7 @@ keys. turingmachine.io halts where a transition is undefined; here that leads to
 from __future__ import annotations
 
 import re
+from types import NoneType
 from typing import Any
 
 from rasp.machine import TuringMachine
@@ -108,9 +109,11 @@ def _tree(node: Any, budget: list[int]) -> Any:
     mapping: dict[Any, Any] = {}
     for key_node, value_node in node.value:
         key = key_node.value if key_node.id == "scalar" else _tree(key_node, budget)
-        if isinstance(key, dict) or key in mapping:
-            line = key_node.start_mark.line + 1
-            raise InvalidMachine(f"line {line}: {show(key)} is given twice or is no key: give each key once")
+        line = key_node.start_mark.line + 1
+        if isinstance(key, dict) or not all(isinstance(part, str | NoneType) for part in key):
+            raise InvalidMachine(f"line {line}: {show(key)} is no key: expected a name or a list of names")
+        if key in mapping:
+            raise InvalidMachine(f"line {line}: {show(key)} is given twice: give it once")
         mapping[key] = _tree(value_node, budget)
     return mapping
 
