@@ -9,12 +9,15 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
+from functools import reduce
 from typing import Any, Protocol
 
 from rasp.graph import Graph, Node
-from rasp.scalar import Expr, Table, opaque_calls, to_source, walk
+from rasp.predicates import both
+from rasp.scalar import MAX_DEPTH, Expr, Table, arg, binary, const, ite, rebuild, to_source, walk
 
 LONG = 16  # delays beyond this many tokens are kept in a ring rather than in variables
+DEEPEST = 190  # Python's parser takes 200 nested parentheses
 
 
 class EngineError(ValueError):
@@ -26,7 +29,7 @@ class Memory(Protocol):
 
     index: str  # how a table is spelled, see `to_source`
 
-    def ring(self, default: int, size: int) -> str: ...
+    def ring(self, code: Code, name: str, source: str, default: int, offset: int) -> None: ...
     def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None: ...
     def scan(self, code: Code, name: str, node: Node, operands: list[str], operation: str) -> None: ...
 
@@ -41,6 +44,7 @@ class Code:
     tables: list[Table] = field(default_factory=list)
     functions: list[Any] = field(default_factory=list)
     memories: list[str] = field(default_factory=list)
+    limits: dict[int, int] = field(default_factory=dict)  # input: its tokens index tables unchecked, so must be below
     output: str = "0"
 
     def name_of(self, payload: Any) -> str:
@@ -62,6 +66,7 @@ class _Generator:
     def __init__(self, graph: Graph, memory: Memory) -> None:
         self.graph, self.memory, self.code = graph, memory, Code()
         self.spelled: dict[int, str] = {}  # how the value of a node is written
+        self.nesting: dict[int, int] = {}  # and how deep its parentheses go
         self.uses = Counter(j for node in graph.nodes for j in node.inputs)
         self.uses[graph.output] += 1
 
@@ -90,13 +95,47 @@ class _Generator:
 
     def _map(self, i: int, node: Node) -> str:
         args = [self.spelled[j] for j in node.inputs]
-        source = to_source(node.function, args, self.code.name_of, self.memory.index)
-        if not _is_whole(node.function):
-            source = f"int({source})"
-        if self.uses[i] == 1 and self._used_by_a_map(i):
+        function = self._total(node.function, node)
+        source = to_source(function, args, self.code.name_of, self.memory.index)
+        nesting = function.depth + max((self.nesting.get(j, 0) for j in node.inputs), default=0)
+        if self.uses[i] == 1 and nesting + MAX_DEPTH < DEEPEST and self._used_by_a_map(i):
+            self.nesting[i] = nesting
             return source  # written where it is used, and then only computed on the branch that needs it
         self.code.body.append(f"v{i} = {source}")
         return f"v{i}"
+
+    # --- functions made total: neither a division by 0 nor a table asked outside its range may happen -----------------
+
+    def _total(self, e: Expr, node: Node) -> Expr:
+        if not e.args:
+            return e
+        e = rebuild(e, [self._total(a, node) for a in e.args])
+        if e.op in ("//", "%") and e.args[1].op != "const" and e.is_whole:
+            return ite(binary("!=", e.args[1], const(0)), e, const(0))
+        if e.op == "table" and e.payload.values is not None:
+            sizes = zip(e.args, e.payload.values.shape, strict=True)
+            unsure = [_inside(a, size) for a, size in sizes if not self._is_token(a, size, node)]
+            return ite(reduce(both, unsure), e, const(0)) if unsure else e
+        return e
+
+    def _is_token(self, e: Expr, size: int, node: Node) -> bool:
+        """Whether e, of the inputs of `node`, is surely in 0..size-1, given that the tokens themselves are."""
+        if e.op == "const":
+            return 0 <= e.payload < size
+        if e.op == "ite":
+            return self._is_token(e.args[1], size, node) and self._is_token(e.args[2], size, node)
+        if e.op not in ("arg", "boolarg"):
+            return False
+        source = self.graph.nodes[node.inputs[e.payload]]
+        match source.op:
+            case "input":
+                self.code.limits[source.offset] = min(size, self.code.limits.get(source.offset, size))
+                return True
+            case "delay":
+                return 0 <= source.default < size and self._is_token(arg(0), size, source)
+            case "map":
+                return self._is_token(source.function, size, source)
+        return False
 
     def _used_by_a_map(self, i: int) -> bool:
         user = next((node for node in self.graph.nodes if i in node.inputs), None)
@@ -114,17 +153,14 @@ class _Generator:
     def _delay(self, i: int, node: Node) -> str:
         if node.offset <= LONG:
             return f"{self._line(node)}_{node.offset}"
-        self.code.setup.append(f"ring{i} = {self.memory.ring(node.default, node.offset)}")
-        self.code.body.append(f"v{i} = ring{i}[i % {node.offset}]")
+        self.memory.ring(self.code, f"v{i}", self.spelled[node.inputs[0]], node.default, node.offset)
         return f"v{i}"
 
     def _hand_over(self) -> None:
         """What each delay line will hold at the next token, all assigned at once: lines may feed each other."""
         lines: dict[str, tuple[int, int, int]] = {}  # name: (source, default, longest)
-        for i, node in enumerate(self.graph.nodes):
-            if node.op == "delay" and node.offset > LONG:
-                self.code.handover.append(f"ring{i}[i % {node.offset}] = {self.spelled[node.inputs[0]]}")
-            elif node.op == "delay":
+        for node in self.graph.nodes:
+            if node.op == "delay" and node.offset <= LONG:
                 longest = lines.get(self._line(node), (0, 0, 0))[2]
                 lines[self._line(node)] = (node.inputs[0], node.default, max(longest, node.offset))
         targets: list[str] = []
@@ -166,19 +202,23 @@ class _Generator:
         self.code.body.append(f"{name} = {given} if {asked} else {default}" if asked else f"{name} = {given}")
 
 
+def mean(total: str, count: str) -> str:
+    """The mean of whole numbers, cut towards zero."""
+    return f"({total} // {count} if {total} >= 0 else -(-{total} // {count}))"
+
+
+def _inside(e: Expr, size: int) -> Expr:
+    return both(binary(">=", e, const(0)), binary("<", e, const(size)))
+
+
 def _reduction(reduction: str, a: str, v: str, default: int) -> tuple[list[str], str, list[str]]:
     """Lines that take in v, the expression of the result, and the lines that start the total `a`."""
     if reduction == "count":
         return [f"{a} += 1"], a, [f"{a} = 0"]
     if reduction == "mean":
-        result = f"(int({a} / {a}_n) if {a}_n else {default})"
+        result = f"({mean(a, f'{a}_n')} if {a}_n else {default})"
         return [f"{a} += {v}", f"{a}_n += 1"], result, [f"{a} = 0", f"{a}_n = 0"]
     better = ">" if reduction == "max" else "<"
     lines = [f"if {a}_n == 0 or {v} {better} {a}:", f"    {a} = {v}", f"{a}_n = 1"]
     return lines, f"({a} if {a}_n else {default})", [f"{a} = 0", f"{a}_n = 0"]
 
-
-def _is_whole(e: Expr) -> bool:
-    """Whether the value is a whole number by construction, so that nothing needs cutting."""
-    fractional = {"/", "**"}
-    return not opaque_calls(e) and all(n.op not in fractional and not isinstance(n.payload, float) for n in walk(e))

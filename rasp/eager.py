@@ -35,21 +35,38 @@ class Eager:
         return _map(func, x[:length], y[:length])
 
     def select(self, k: Any, q: Any, pred: PredicateFunction, causal: bool) -> Array:
-        k, q = np.asarray(k), np.asarray(q)
+        k, q = _aligned(k, q)
         return selector_matrix(_record(pred, k, q), [k], [q], causal)
 
     def sel_width(self, A: Any) -> Array:
         return np.asarray(A).sum(axis=1, dtype=np.int64)
 
     def aggr(self, A: Any, v: Any, default: int, reduction: str) -> Array:
-        return reduce_matrix(np.asarray(A), np.asarray(v), default, reduction)
+        v = np.asarray(v)
+        return reduce_matrix(np.asarray(A), v, _default(default, v, reduction), reduction)
 
     def kqv(self, k: Any, q: Any, v: Any, pred: PredicateFunction, default: int, reduction: str) -> Array:
-        k, q, v = np.asarray(k), np.asarray(q), np.asarray(v)
-        return attend(classify(_record(pred, k, q)), [k], [q], v, default, reduction)
+        k, q = _aligned(k, q)
+        v = np.asarray(v)
+        if len(v) != len(k):
+            raise ValueError(f"keys and values differ in length: {len(k)} and {len(v)}")
+        return attend(classify(_record(pred, k, q)), [k], [q], v, _default(default, v, reduction), reduction)
 
 
 EAGER = Eager()
+
+
+def _aligned(k: Any, q: Any) -> tuple[Array, Array]:
+    """Keys and queries; queries beyond the last key are ignored, as the listing does."""
+    k, q = np.asarray(k), np.asarray(q)
+    if len(q) < len(k):
+        raise ValueError(f"there are fewer queries than keys: {len(q)} and {len(k)}")
+    return k, q[: len(k)]
+
+
+def _default(default: Any, v: Array, reduction: str) -> int:
+    """What an empty selection gives: cut; and of truth values' type, where the listing makes its result like v."""
+    return int(bool(default) if reduction == "max" and v.dtype == np.bool_ else default)
 
 
 def _record(func: Function, *arrays: Array) -> Expr:
@@ -66,7 +83,7 @@ def map_arrays(e: Expr, *arrays: Array) -> Array:
         return np.zeros(0, dtype=np.int64)
     with np.errstate(all="ignore"):  # both branches of an if-then-else are computed; the other one may divide by 0
         result = evaluate_arrays(e, arrays)
-    return np.broadcast_to(np.asarray(result), arrays[0].shape).astype(np.int64)
+        return np.broadcast_to(np.asarray(result), arrays[0].shape).astype(np.int64)
 
 
 def selector_matrix(condition: Expr, k: list[Array], q: list[Array], causal: bool) -> Array:
@@ -78,7 +95,9 @@ def selector_matrix(condition: Expr, k: list[Array], q: list[Array], causal: boo
 
 
 def reduce_matrix(A: Array, v: Array, default: int, reduction: str) -> Array:
-    width = A.sum(axis=1)
+    width = A.sum(axis=1, dtype=np.int64)
+    if reduction == "count":
+        return width
     if reduction == "mean":
         return _mean(A @ v.astype(_exact(v)), width, default)
     lowest, highest = _bounds(v)
@@ -100,25 +119,39 @@ def _bounds(v: Array) -> tuple[float | int, float | int]:
 
 
 def _mean(total: Array, count: Array, default: int) -> Array:
-    out = np.full(len(total), default, dtype=np.float64)
-    return np.divide(total, count, out=out, where=count != 0).astype(np.int64)
+    """Means cut towards zero; those of whole numbers without rounding (a float would lose what is beyond 2**53)."""
+    some = np.maximum(count, 1)
+    if np.issubdtype(total.dtype, np.floating):
+        return np.where(count > 0, (total / some).astype(np.int64), default)
+    mean = total // some
+    mean += (total < 0) & (mean * some != total)
+    return np.where(count > 0, mean, default)
 
 
 def attend(pred: Predicate, k: list[Array], q: list[Array], v: Array, default: int, reduction: str) -> Array:
-    """Causal `kqv`, by the cheapest way the predicate allows."""
+    """Causal `kqv`, by the cheapest way the predicate allows. The reduction `count` is `sel_width`."""
     length = len(v)
     if length == 0:
         return np.zeros(0, dtype=np.int64)
     args = [*k, *q]
+    if reduction == "mean" and np.issubdtype(v.dtype, np.floating):  # differences of running sums would round
+        return reduce_matrix(selector_matrix(pred.condition, k, q, causal=True), v, default, reduction)
     if pred.kind == "equality":
         assert pred.key is not None and pred.query is not None
-        return _attend_equal(map_arrays(pred.key, *args), map_arrays(pred.query, *args), v, default, reduction)
+        return _attend_equal(_side(pred.key, args), _side(pred.query, args), v, default, reduction)
     if pred.kind in ("key", "query", "constant"):
         chosen = map_arrays(pred.condition, *args).astype(bool)
         keys = chosen if pred.kind == "key" else np.ones(length, dtype=bool)
         asks = np.ones(length, dtype=bool) if pred.kind == "key" else chosen
         return _attend_equal(np.where(keys, 1, 0), np.where(asks, 1, 2), v, default, reduction)
     return reduce_matrix(selector_matrix(pred.condition, k, q, causal=True), v, default, reduction)
+
+
+def _side(e: Expr, arrays: list[Array]) -> Array:
+    """One side of an equality at every position, with its fraction if the given sequence has one."""
+    with np.errstate(all="ignore"):
+        result = np.broadcast_to(np.asarray(evaluate_arrays(e, arrays)), arrays[0].shape)
+    return result if np.issubdtype(result.dtype, np.floating) else result.astype(np.int64)
 
 
 def _attend_equal(k: Array, q: Array, v: Array, default: int, reduction: str) -> Array:
@@ -135,7 +168,9 @@ def _attend_equal(k: Array, q: Array, v: Array, default: int, reduction: str) ->
     values, is_key, positions = values[order], is_key[order], positions[order]
     group = np.concatenate([[0], np.cumsum(values[1:] != values[:-1])])
     count = _running_sum(is_key.astype(np.int64), group)
-    if reduction == "mean":
+    if reduction == "count":
+        result = count
+    elif reduction == "mean":
         total = _running_sum(np.where(is_key, v.astype(_exact(v))[positions], 0), group)
         result = _mean(total, count, default)
     else:

@@ -14,7 +14,7 @@ from rasp.machine import InvalidTape, TuringMachine
 from rasp.reference import Plain
 from rasp.rewrite import simplify
 from rasp.tracing import trace
-from rasp.turing import check_packing, check_tokens, next_token_turing, next_tokens
+from rasp.turing import check_packing, check_tokens, next_tokens
 
 ENGINES = ("reference", "eager", "graph", "stream", "jit")
 
@@ -22,17 +22,26 @@ ENGINES = ("reference", "eager", "graph", "stream", "jit")
 def run(program: Callable[..., Any], *sequences: Any, engine: str = "eager") -> np.ndarray:
     """The program's value at every position, by the given interpreter."""
     check_engine(engine)
-    arrays = [np.asarray(s) for s in sequences]
+    arrays = [_checked(np.asarray(s)) for s in sequences]
     if len({len(a) for a in arrays}) != 1:
         raise ValueError(f"the sequences differ in length: {', '.join(str(len(a)) for a in arrays)}")
     if engine == "reference":
-        return np.array(list(program(*(Plain(a.tolist()) for a in arrays))), dtype=np.int64)
+        with np.errstate(all="ignore"):
+            return np.array(list(program(*(Plain(a) for a in arrays))), dtype=np.int64)
     if engine == "eager":
         return np.asarray(program(*arrays)).astype(np.int64)
-    graph = trace(program, len(arrays))
+    graph = trace(program, len(arrays), [a.dtype == np.bool_ for a in arrays])
     if engine == "graph":
-        return simplify(graph).run(*arrays)
+        looks_ahead = any(node.op == "select" and not node.causal for node in graph.nodes)
+        return (graph if looks_ahead else simplify(graph)).run(*arrays)
     return _runner(simplify(graph), engine)(*arrays)
+
+
+def _checked(x: np.ndarray) -> np.ndarray:
+    """Whole numbers as int64, truth values as they are."""
+    if x.ndim != 1 or (x.size and not np.issubdtype(x.dtype, np.integer) and x.dtype != np.bool_):
+        raise ValueError(f"a sequence is a flat list of whole numbers, not {x.dtype} of shape {x.shape}")
+    return x if x.dtype == np.bool_ else x.astype(np.int64)
 
 
 def _runner(graph: Graph, engine: str) -> Callable[..., np.ndarray]:
@@ -109,16 +118,9 @@ def generate(
         return kernel.generate(x, count, tables_of(machine))
     if engine == "stream":
         return _generate_stream(x, machine, count, n, packing)
-    tokens = x.tolist()
     for _ in range(count):
-        context = Plain(tokens) if engine == "reference" else np.array(tokens)
-        token = next_token_turing if engine != "graph" else _last_of_graph
-        tokens.append(int(token(context, machine, n, packing)))
-    return np.array(tokens, dtype=np.int64)
-
-
-def _last_of_graph(x: np.ndarray, machine: TuringMachine, n: int, packing: str) -> int:
-    return int(predict(x, machine, n, packing, engine="graph")[-1])
+        x = np.append(x, predict(x, machine, n, packing, engine)[-1])
+    return x
 
 
 def _generate_stream(x: np.ndarray, machine: TuringMachine, count: int, n: int, packing: str) -> np.ndarray:

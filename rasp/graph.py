@@ -15,7 +15,7 @@ import numpy as np
 
 from rasp.eager import attend, map_arrays, reduce_matrix, selector_matrix
 from rasp.predicates import Predicate, classify
-from rasp.scalar import Expr, Table, as_int, to_source, walk
+from rasp.scalar import Expr, Table, evaluate_int, to_source, walk
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -96,7 +96,7 @@ class Graph:
     def to_networkx(self) -> nx.DiGraph:
         import networkx as nx
 
-        result = nx.DiGraph(output=self.output)
+        result: nx.DiGraph[int] = nx.DiGraph(output=self.output)
         for i, node in enumerate(self.nodes):
             result.add_node(i, op=node.op, label=describe(self, i), name=self.names.get(i, ""))
             result.add_edges_from((j, i, {"slot": slot}) for slot, j in enumerate(node.inputs))
@@ -121,6 +121,8 @@ def evaluate(graph: Graph, inputs: Sequence[Any]) -> list[np.ndarray]:
     given = [np.asarray(x) for x in inputs]
     if len(given) != graph.arity:
         raise ValueError(f"the program takes {graph.arity} sequence(s), {len(given)} given")
+    if len({len(a) for a in given}) != 1:
+        raise ValueError(f"the sequences differ in length: {', '.join(str(len(a)) for a in given)}")
     values: list[np.ndarray] = []
     for node in graph.nodes:
         values.append(_evaluate_node(node, values, given))
@@ -137,6 +139,8 @@ def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]
             return np.full(length, node.default, dtype=np.int64)
         case "indices":
             return np.arange(length, dtype=np.int64)
+        case "map" if not args:
+            return np.full(length, evaluate_int(node.function, []), dtype=np.int64)
         case "map":
             return map_arrays(node.function, *args)
         case "select":
@@ -146,7 +150,7 @@ def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]
         case "width" if node.keys == 0:
             return args[0].sum(axis=1, dtype=np.int64)
         case "width":
-            return _width(node, args)
+            return attend(node.predicate, args[: node.keys], args[node.keys :], args[0], 0, "count")
         case "delay":
             filler = np.full(min(node.offset, length), node.default, dtype=np.int64)
             return np.concatenate([filler, args[0][: max(length - node.offset, 0)]])
@@ -154,13 +158,6 @@ def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]
             keys, queries = args[: node.keys], args[node.keys : -1]
             return attend(node.predicate, keys, queries, args[-1], node.default, node.reduction)
     raise AssertionError(f"unknown operation {node.op}")
-
-
-def _width(node: Node, args: list[np.ndarray]) -> np.ndarray:
-    keys, queries = args[: node.keys], args[node.keys :]
-    if node.predicate.kind == "key":
-        return np.cumsum(map_arrays(as_int(node.predicate.condition), *args))
-    return selector_matrix(node.function, keys, queries, causal=True).sum(axis=1, dtype=np.int64)
 
 
 def describe(graph: Graph, i: int) -> str:

@@ -75,4 +75,7 @@ def get_total(table: np.ndarray, key: int, default: int) -> int:
 @numba.njit(cache=True)
 def get_mean(table: np.ndarray, key: int, default: int) -> int:
     row = _find(table, key)
-    return default if table[row, TOTAL] == EMPTY else int(table[row, TOTAL] / table[row, COUNT])
+    total, count = table[row, TOTAL], table[row, COUNT]
+    if total == EMPTY:
+        return default
+    return total // count if total >= 0 else -(-total // count)  # towards zero

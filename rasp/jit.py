@@ -11,6 +11,7 @@ import importlib.util
 import os
 import sys
 import tempfile
+import threading
 from collections.abc import Sequence
 from functools import lru_cache
 from pathlib import Path
@@ -22,6 +23,7 @@ import numpy as np
 from rasp.codegen import Code, EngineError, generate_code
 from rasp.graph import Graph, Node
 from rasp.rewrite import simplify
+from rasp.stream import check_sequences, check_tables
 
 _GENERATED_BY = 3  # raise when the generated code changes in a way its text does not show
 
@@ -34,8 +36,12 @@ class NumbaMemory:
     def __init__(self) -> None:
         self.columns: list[int] = []  # of each memory's table
 
-    def ring(self, default: int, size: int) -> str:
-        return f"np.full({size}, {default}, np.int64)"
+    def ring(self, code: Code, name: str, source: str, default: int, offset: int) -> None:
+        """An array no longer than the sequence: what is never written keeps the default."""
+        code.setup.append(f"size{name} = min({offset}, len(s0) + 1)")
+        code.setup.append(f"ring{name} = np.full(size{name}, {default}, np.int64)")
+        code.body.append(f"{name} = ring{name}[i % size{name}]")
+        code.handover.append(f"ring{name}[i % size{name}] = {source}")
 
     def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
         memory = f"m{len(code.memories)}"
@@ -85,8 +91,9 @@ def jit_source(graph: Graph) -> tuple[str, Code, list[int]]:
     if code.functions:
         name = getattr(code.functions[0], "__name__", repr(code.functions[0]))
         raise EngineError(
-            f"the function {name} cannot be recorded as an expression (it indexes, hashes or converts its argument), "
-            "so it cannot be compiled; write it with arithmetic and comparisons, or use engine='eager' or 'stream'"
+            f"the function {name} cannot be recorded as an expression (it indexes, hashes or converts its argument, "
+            "or branches too often), so it cannot be compiled; write it with arithmetic and comparisons, or use "
+            "engine='eager' or 'stream'"
         )
     parts = [_HEADER, _predict(graph, code)]
     if graph.arity == 1:
@@ -132,6 +139,8 @@ def _first_error(code: Code) -> str:
 
 def _generate(code: Code) -> str:
     write = ["if i + 1 >= start:", "    s0[i + 1] = out"]
+    if 0 in code.limits:  # what was written is read back as a token
+        write += [f"    if out < 0 or out >= {code.limits[0]}:", "        return i + 1"]
     one = _loop(code, "generate", ["s0", "start"], "len(s0) - 1", write, "0", 1)
     return one + _batch(code, "generate", ["x0", "start"], ["x0[b]"], ["start"])
 
@@ -143,12 +152,13 @@ def _generate(code: Code) -> str:
 def cache_folder() -> Path:
     """Where generated code is kept: $TURING_PROGRAMS_CACHE, else the user's cache folder, else a temporary one."""
     given = os.environ.get("TURING_PROGRAMS_CACHE")
-    base = Path(given) if given else Path(os.environ.get("XDG_CACHE_HOME", Path.home() / ".cache")) / "turing-programs"
     try:
+        home = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser()
+        base = Path(given) if given else home / "turing-programs"
         base.mkdir(parents=True, exist_ok=True)
         if os.access(base, os.W_OK):
             return base
-    except OSError:
+    except (OSError, RuntimeError):  # not ours to write; or there is no home
         pass
     return Path(tempfile.mkdtemp(prefix="turing-programs-"))  # our own: what is imported must not be writable by others
 
@@ -159,7 +169,7 @@ def load_module(source: str) -> ModuleType:
     digest = hashlib.sha256(f"{_GENERATED_BY}\n{source}".encode()).hexdigest()[:16]
     path = cache_folder() / f"rasp_jit_{digest}.py"
     if not path.exists() or path.read_text() != source:
-        temporary = path.with_suffix(f".{os.getpid()}.tmp")  # another process may be doing the same
+        temporary = path.with_suffix(f".{os.getpid()}.{threading.get_ident()}.tmp")  # others may be doing the same
         temporary.write_text(source)
         temporary.replace(path)
     spec = importlib.util.spec_from_file_location(path.stem, path)
@@ -174,31 +184,32 @@ class Kernel:
     """A compiled program. Tables default to those of the traced machine; batches bring one of each per row."""
 
     def __init__(self, graph: Graph) -> None:
-        self.source, code, columns = jit_source(graph)
+        self.source, code, self._columns = jit_source(graph)
         self.module = load_module(self.source)
         self.arity = graph.arity
-        self.tables = [t.values for t in code.tables]
-        self._columns = columns
-        self._pool: list[np.ndarray] = []
+        self._known = code.tables
+        self._limits = code.limits
+        self._own = threading.local()  # what a call writes to: threads need one each
+        self._tables(None)
 
     def predict(self, *sequences: Any, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """The program's value at every position."""
         xs = [np.ascontiguousarray(s, dtype=np.int64) for s in sequences]
-        self._check_range(xs, tables)
+        check_sequences(xs, self.arity, self._limits)
         out = np.empty(len(xs[0]), dtype=np.int64)
         self.module.predict(out, *xs, *self._tables(tables), *self._memory(len(out)))
         return out
 
     def predict_batch(self, tokens: np.ndarray, tables: Sequence[np.ndarray]) -> np.ndarray:
         """The program's value at every position of every row; `tables[k][b]` is machine b's k-th table."""
-        self._check_range([tokens], tables)
+        tokens, tables = self._checked_batch(tokens, tables)
         out = np.empty(tokens.shape, dtype=np.int64)
         self.module.predict_batch(out, tokens, *tables, *self._memory(tokens.shape[1]))
         return out
 
     def first_errors(self, tokens: np.ndarray, tables: Sequence[np.ndarray], start: int) -> np.ndarray:
         """For each row, the first position from `start` on whose prediction is not the next token; -1 if none."""
-        self._check_range([tokens], tables)
+        tokens, tables = self._checked_batch(tokens, tables)
         found = np.empty(len(tokens), dtype=np.int64)
         self.module.first_error_batch(found, tokens, start, *tables, *self._memory(tokens.shape[1]))
         return found
@@ -206,28 +217,37 @@ class Kernel:
     def generate(self, prompt: Any, count: int, tables: Sequence[np.ndarray] | None = None) -> np.ndarray:
         """The prompt followed by `count` predicted tokens."""
         prompt = np.asarray(prompt, dtype=np.int64)
-        self._check_range([prompt], tables)
+        check_sequences([prompt], self.arity, self._limits)
+        if not len(prompt):
+            raise EngineError("there is no token to predict from: the prompt is empty")
         x = np.concatenate([prompt, np.zeros(count, dtype=np.int64)])
-        self.module.generate(x, len(prompt), *self._tables(tables), *self._memory(len(x)))
+        stopped = self.module.generate(x, len(prompt), *self._tables(tables), *self._memory(len(x)))
+        if stopped:
+            known = f"0..{self._limits[0] - 1}, the range of its tables"
+            raise EngineError(f"the program's value {x[stopped]} at position {stopped - 1} is outside {known}")
         return x
 
-    def _tables(self, given: Sequence[np.ndarray] | None) -> Sequence[Any]:
-        return self.tables if given is None else given
+    def _checked_batch(
+        self, tokens: np.ndarray, tables: Sequence[np.ndarray]
+    ) -> tuple[np.ndarray, Sequence[np.ndarray]]:
+        """Machine code does not check indices: what is outside would read foreign memory."""
+        tokens = np.asarray(tokens)
+        if tokens.ndim != 2 or not np.issubdtype(tokens.dtype, np.integer):
+            raise EngineError(f"a batch is rows of whole numbers, not {tokens.dtype} of shape {tokens.shape}")
+        check_sequences([tokens], self.arity, self._limits)
+        return tokens, check_tables(self._known, tables, rows=(len(tokens),))
 
-    def _check_range(self, xs: Sequence[np.ndarray], tables: Sequence[np.ndarray] | None) -> None:
-        """Machine code does not check indices: a token outside the tables would read foreign memory."""
-        limit = min((t.shape[-1] for t in self._tables(tables)), default=0)
-        for x in xs if limit else ():
-            if x.size and not 0 <= x.min() <= x.max() < limit:
-                raise EngineError(f"a token is outside 0..{limit - 1}, the range of the program's tables")
+    def _tables(self, given: Sequence[np.ndarray] | None) -> list[np.ndarray]:
+        return check_tables(self._known, given)
 
     def _memory(self, tokens: int) -> list[np.ndarray]:
         """Tables of the right size; a much larger one would cost more to empty than it saves."""
         from rasp.hashtable import new_table
 
-        if not self._pool or not 2 * tokens <= len(self._pool[0]) <= 4 * tokens + 8:
-            self._pool = [new_table(tokens, columns) for columns in self._columns]
-        return self._pool
+        pool = getattr(self._own, "pool", [])
+        if not pool or not 2 * tokens <= len(pool[0]) <= 4 * tokens + 8:
+            self._own.pool = pool = [new_table(tokens, columns) for columns in self._columns]
+        return pool
 
 
 def jit(graph: Graph) -> Kernel:

@@ -48,6 +48,8 @@ def _separate(a: Expr, b: Expr, keys: int) -> tuple[Expr, Expr] | None:
     on_query = [any(i >= keys for i in arguments(e)) for e in (a, b)]
     if any(k and q for k, q in zip(on_key, on_query, strict=True)) or on_key[0] == on_key[1]:
         return None
+    if not (a.is_whole and b.is_whole):  # each side would be stored as a sequence, and lose its fraction
+        return None
     key, query = (a, b) if on_key[0] else (b, a)
     return as_int(key), as_int(query)
 

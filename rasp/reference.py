@@ -1,7 +1,7 @@
-"""RASP-L word by word: lists, loops and exact integers, quadratic in the length.
+"""RASP-L word by word: lists and loops, quadratic in the length.
 
 What every other interpreter is tested against, so it shares nothing with them: functions are called as they are, on
-every element and every pair.
+every element and every pair, and are given numpy's numbers, as in the paper's listing.
 """
 
 from __future__ import annotations
@@ -10,16 +10,19 @@ import operator
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
+import numpy as np
+
 from rasp.core import Function, Predicate
 
 
 class Plain:
-    """A sequence of Python integers (or truth values). Operators work elementwise, as on numpy arrays."""
+    """A sequence of numbers (or truth values). Operators work elementwise, as on numpy arrays."""
 
     __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # numpy leaves operators to us
 
     def __init__(self, items: Iterable[Any]) -> None:
-        self.items = [item if isinstance(item, bool) else int(item) for item in items]
+        self.items: list[Any] = [np.bool_(x) if isinstance(x, bool | np.bool_) else np.int64(x) for x in items]
 
     @property
     def __rasp__(self) -> Reference:
@@ -38,18 +41,21 @@ class Plain:
         return Plain(-x for x in self.items)
 
     def __invert__(self) -> Plain:
-        return Plain(not x if isinstance(x, bool) else ~x for x in self.items)
+        return Plain(~x for x in self.items)
+
+    def __abs__(self) -> Plain:
+        return Plain(abs(x) for x in self.items)
 
 
 def _elementwise(function: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Plain, Any], Plain]:
     def method(self: Plain, other: Any) -> Plain:
-        others = other if isinstance(other, Plain) else [other] * len(self)
+        others = other if isinstance(other, Plain | np.ndarray) else [other] * len(self)
         return Plain(function(b, a) if swapped else function(a, b) for a, b in zip(self, others, strict=True))
 
     return method
 
 
-for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
+for _name in ("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"):
     _function = getattr(operator, f"__{_name}__")
     setattr(Plain, f"__{_name}__", _elementwise(_function, swapped=False))
     setattr(Plain, f"__r{_name}__", _elementwise(_function, swapped=True))
@@ -80,7 +86,7 @@ class Matrix:
 
 class Reference:
     def full(self, x: Plain, const: int) -> Plain:
-        return Plain([const] * len(x))
+        return Plain([int(const)] * len(x))
 
     def indices(self, x: Plain) -> Plain:
         return Plain(range(len(x)))
@@ -99,8 +105,10 @@ class Reference:
         return Plain(sum(row) for row in A.rows)
 
     def aggr(self, A: Matrix, v: Plain, default: int, reduction: str) -> Plain:
-        seen = ([x for x, chosen in zip(v, row, strict=True) if chosen] for row in A.rows)
-        return Plain(self._reduce(values, default, reduction) for values in seen)
+        if reduction == "max" and v.items and all(isinstance(x, np.bool_) for x in v):
+            default = bool(default)  # the listing's result has the type of v until its end
+        seen = ([int(x) for x, chosen in zip(v, row, strict=True) if chosen] for row in A.rows)
+        return Plain(self._reduce(values, int(default), reduction) for values in seen)
 
     def kqv(self, k: Plain, q: Plain, v: Plain, pred: Predicate, default: int, reduction: str) -> Plain:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
@@ -108,10 +116,11 @@ class Reference:
     @staticmethod
     def _reduce(seen: list[int], default: int, reduction: str) -> int:
         if not seen:
-            return int(default)
+            return default
         if reduction == "mean":
-            return int(sum(seen) / len(seen))
-        return int(max(seen) if reduction == "max" else min(seen))
+            total = sum(seen)
+            return total // len(seen) if total >= 0 else -(-total // len(seen))  # towards zero
+        return max(seen) if reduction == "max" else min(seen)
 
 
 REFERENCE = Reference()

@@ -9,6 +9,7 @@ Every rule is a constructor that looks at what it is about to build on:
 
 from __future__ import annotations
 
+from rasp.codegen import EngineError
 from rasp.graph import Graph, Node, selector
 from rasp.predicates import Predicate, classify
 from rasp.scalar import (
@@ -19,10 +20,10 @@ from rasp.scalar import (
     binary,
     const,
     evaluate_int,
-    size,
     split_on_shared_conditions,
     substitute,
     truth,
+    whole,
 )
 
 
@@ -100,7 +101,7 @@ class Builder:
             case "aggr" | "kqv" | "width":
                 keys, queries, condition = selector(graph, node)
                 if node.keys == 0 and not graph.nodes[node.inputs[0]].causal:
-                    raise ValueError(f"{graph.describe(node.inputs[0])} is not causal: it looks at the future")
+                    raise EngineError(f"{graph.describe(node.inputs[0])} is not causal: it looks at the future")
                 k, q = [place[j] for j in keys], [place[j] for j in queries]
                 if node.op == "width":
                     return self.width(k, q, condition)
@@ -108,14 +109,14 @@ class Builder:
         return self.add(node)
 
     def full(self, value: int) -> int:
-        return self.add(Node("full", default=value))
+        return self.add(Node("full", default=int(value)))
 
     # --- maps ---------------------------------------------------------------------------------------------------------
 
     def map(self, expr: Expr, inputs: list[int]) -> int:
-        expr, inputs = self._absorb(*self._tidy(expr, inputs))
+        expr, inputs = self._absorb(*self._tidy(whole(expr), inputs))
         if expr.op == "const":
-            return self.full(int(expr.payload))
+            return self.full(expr.payload)
         if expr == arg(0):
             return inputs[0]
         sources = [self.nodes[i] for i in inputs]
@@ -137,7 +138,7 @@ class Builder:
         inner = [i for i in inputs if self.nodes[i].op == "map"]
         for group in [inner, *([i] for i in inner)]:
             merged, sources = self._merged(expr, inputs, group)
-            if group and size(merged) <= size(expr):
+            if group and merged.size <= expr.size:
                 return self._absorb(*self._tidy(merged, sources))
         return expr, inputs
 
@@ -208,7 +209,8 @@ class Builder:
             assert predicate.key is not None and predicate.query is not None
             k, q = self.map(predicate.key, inputs), self.map(predicate.query, inputs)
             sides = {predicate.key: arg(0), predicate.query: arg(1)}
-            return [k], [q], classify(binary(predicate.condition.op, *(sides[as_int(a)] for a in predicate.condition.args)))
+            left, right = (sides[as_int(a)] for a in predicate.condition.args)
+            return [k], [q], classify(binary(predicate.condition.op, left, right))
         if predicate.kind in ("key", "query"):
             flag = self.map(as_int(predicate.condition), inputs)
             return [flag], [flag], classify(truth(arg(0 if predicate.kind == "key" else 1)))

@@ -9,14 +9,17 @@ expression is what the vectorised, streaming, jitted, symbolic and compiled inte
 
 from __future__ import annotations
 
+import math
 import operator
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
-MAX_PATHS = 4096  # a function that branches more often than this is kept opaque
+MAX_PATHS = 4096  # a function that branches more often than this is kept opaque,
+MAX_SIZE = 4096  # and one that computes more,
+MAX_DEPTH = 120  # or nests deeper: Python's parser and our own recursion have limits
 
 
 class Table:
@@ -45,29 +48,66 @@ class Table:
         return f"Table({self.name})"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Expr:
     """A node of an expression: an operator, its operands, and for leaves their payload.
 
     Leaves: `arg` (payload: which argument), `const` (payload: the number). `table` and `opaque` carry what they call.
+    What is asked of every node again and again (hash, size, depth, type) is worked out once, from the operands.
     """
 
     op: str
     args: tuple[Expr, ...] = ()
     payload: Any = None
+    size: int = field(init=False, repr=False)
+    depth: int = field(init=False, repr=False)
+    is_bool: bool = field(init=False, repr=False)
+    is_whole: bool = field(init=False, repr=False)  # a whole number by construction: no fraction to cut
+    _hash: int = field(init=False, repr=False)
 
-    @property
-    def is_bool(self) -> bool:
-        if self.op == "const":
-            return isinstance(self.payload, bool)
-        if self.op in ("&", "|", "^"):
-            return self.args[0].is_bool and self.args[1].is_bool
-        if self.op == "ite":
-            return self.args[1].is_bool and self.args[2].is_bool
-        return self.op in COMPARISONS or self.op in ("not", "boolarg")
+    def __post_init__(self) -> None:
+        known, args = self.__dict__, self.args  # frozen to everyone else
+        known["size"], known["depth"] = 1, 1
+        for a in args:
+            known["size"] += a.size
+            known["depth"] = max(known["depth"], a.depth + 1)
+        known["is_bool"] = _holds_truth(self)
+        known["is_whole"] = known["is_bool"] or _holds_whole(self)
+        known["_hash"] = hash((self.op, args, self.payload))
+
+    def __eq__(self, other: object) -> bool:
+        if self is other:
+            return True
+        if not isinstance(other, Expr) or self._hash != other._hash or self.op != other.op:
+            return False
+        same_kind = type(self.payload) is type(other.payload)  # 1, 1.0 and True are different constants
+        return same_kind and self.payload == other.payload and self.args == other.args
+
+    def __hash__(self) -> int:
+        return self._hash
 
     def __str__(self) -> str:
-        return to_source(self, [f"x{i}" for i in range(16)])
+        return to_source(self, [f"x{i}" for i in range(1 + max(arguments(self), default=-1))])
+
+
+def _holds_truth(e: Expr) -> bool:
+    if e.op == "const":
+        return isinstance(e.payload, bool)
+    if e.op in ("&", "|", "^", "ite"):
+        return e.args[-2].is_bool and e.args[-1].is_bool
+    return e.op in COMPARISONS or e.op in ("not", "boolarg")
+
+
+def _holds_whole(e: Expr) -> bool:
+    if e.op in ("arg", "table", "int"):
+        return True
+    if e.op == "const":
+        return not isinstance(e.payload, float)
+    if e.op in ("/", "opaque"):
+        return False
+    if e.op == "**" and not (e.args[1].op == "const" and e.args[1].payload >= 0):
+        return False
+    return all(a.is_whole for a in (e.args[1:] if e.op == "ite" else e.args))
 
 
 COMPARISONS: dict[str, Callable[[Any, Any], Any]] = {
@@ -79,7 +119,7 @@ BINARY: dict[str, Callable[[Any, Any], Any]] = {
     "&": operator.and_, "|": operator.or_, "^": operator.xor, **COMPARISONS,
 }  # fmt: skip
 UNARY: dict[str, Callable[[Any], Any]] = {
-    "neg": operator.neg, "invert": operator.invert, "abs": abs, "not": operator.not_, "int": int,
+    "neg": operator.neg, "invert": operator.invert, "abs": abs, "not": operator.not_, "int": lambda a: cut(a),
 }  # fmt: skip
 
 
@@ -103,8 +143,8 @@ def _expr(value: Any) -> Expr:
 
 
 def binary(op: str, a: Expr, b: Expr) -> Expr:
-    if a.op == "const" and b.op == "const":
-        return const(BINARY[op](a.payload, b.payload))
+    if a.op == "const" and b.op == "const" and (folded := _fold(op, a.payload, b.payload)) is not None:
+        return folded
     if op in COMPARISONS and a == b:
         return const(op in ("==", "<=", ">="))
     if op in ("+", "-", "|", "^") and _is_int(b, 0) and not a.is_bool:
@@ -119,9 +159,28 @@ def binary(op: str, a: Expr, b: Expr) -> Expr:
         return a
     if op in ("&", "|", "^") and str(b) < str(a):  # one spelling for both orders
         a, b = b, a
-    if op in ("==", "!=") and b.op == "const" and a.op == "int":  # int(c) == 0 is not c
+    if op in ("==", "!=") and b.op == "const" and a.op == "int" and a.args[0].is_bool:  # int(c) == 0 is not c
         return _compare_flag(op, a.args[0], b.payload)
     return Expr(op, (a, b))
+
+
+def _fold(op: str, a: Any, b: Any) -> Expr | None:
+    """The constant; None where Python has no answer, which is no fault of a branch that is never taken."""
+    if op in ("**", "<<") and abs(b) > 64:
+        return None  # no int64 either way, and it may be huge
+    try:
+        return const(apply(op, a, b))
+    except (ArithmeticError, ValueError, TypeError):
+        return None
+
+
+def apply(op: str, a: Any, b: Any) -> Any:
+    """One operator on plain numbers. Whole numbers divided by 0 are 0, as in numpy."""
+    return 0 if op in ("//", "%") and _is_zero(b) else BINARY[op](a, b)
+
+
+def _is_zero(b: Any) -> bool:
+    return not isinstance(b, float) and b == 0
 
 
 def _compare_flag(op: str, flag: Expr, value: Any) -> Expr:
@@ -137,12 +196,12 @@ def _is_int(e: Expr, value: int) -> bool:
 def unary(op: str, a: Expr) -> Expr:
     if a.op == "const":
         return const(UNARY[op](a.payload))
-    if op == "not" and a.op == "not":
+    if op == "not" and a.op == "not" and a.args[0].is_bool:
         return a.args[0]
     negated = {"==": "!=", "!=": "==", "<": ">=", ">=": "<", ">": "<=", "<=": ">"}
     if op == "not" and a.op in negated:
         return Expr(negated[a.op], a.args)
-    if op == "int" and not a.is_bool:
+    if op == "int" and a.is_whole and not a.is_bool:
         return a
     return Expr(op, (a,))
 
@@ -150,6 +209,18 @@ def unary(op: str, a: Expr) -> Expr:
 def as_int(e: Expr) -> Expr:
     """0/1 for a truth value, the number itself otherwise."""
     return unary("int", e) if e.is_bool else e
+
+
+def whole(e: Expr) -> Expr:
+    """As `tok_map` stores it: 0/1 for a truth value, fractions cut."""
+    if e.op == "ite" and not e.is_bool:
+        return ite(e.args[0], whole(e.args[1]), whole(e.args[2]))
+    return unary("int", e)
+
+
+def cut(value: Any) -> int:
+    """A number without its fraction, as numpy's `astype(int)` does it: what is no number is the lowest int64."""
+    return int(value) if not isinstance(value, float) or math.isfinite(value) else -(2**63)
 
 
 def truth(e: Expr) -> Expr:
@@ -190,7 +261,28 @@ def rebuild(e: Expr, args: Sequence[Expr]) -> Expr:
         return unary(e.op, args[0])
     if e.op == "table" and e.payload.values is not None and all(a.op == "const" for a in args):
         return const(e.payload.lookup(*(int(a.payload) for a in args)))
+    if e.op == "opaque" and all(a.op == "const" for a in args):
+        return _called_once(e.payload, args)
     return Expr(e.op, tuple(args), e.payload)
+
+
+def _called_once(func: Callable[..., Any], args: Sequence[Expr]) -> Expr:
+    """An opaque function of constants; left as it is where it raises, which is no fault of a branch never taken."""
+    try:
+        return const(on_numpy(func)(*(a.payload for a in args)))
+    except Exception:
+        return Expr("opaque", tuple(args), func)
+
+
+def on_numpy(func: Callable[..., Any]) -> Callable[..., Any]:
+    """`func` called with numpy's numbers, as the listing calls it: there `~` negates a truth value."""
+
+    def called(*args: Any) -> Any:
+        with np.errstate(all="ignore"):
+            return func(*(np.bool_(a) if isinstance(a, bool) else np.int64(a) for a in args))
+
+    called.__name__ = getattr(func, "__name__", type(func).__name__)
+    return called
 
 
 def assume(e: Expr, condition: Expr, value: bool) -> Expr:
@@ -226,18 +318,23 @@ def split_on_shared_conditions(e: Expr) -> Expr:
     for condition, times in seen.items():
         if times > 1:
             split = ite(condition, assume(e, condition, True), assume(e, condition, False))
-            if size(split) < size(e):
+            if split.size < e.size:
                 return split_on_shared_conditions(split)
     return e
 
 
 def walk(e: Expr) -> list[Expr]:
     """Every node of `e`, operands first."""
-    return [node for a in e.args for node in walk(a)] + [e]
+    found: list[Expr] = []
+    stack = [e]
+    while stack:
+        found.append(node := stack.pop())
+        stack.extend(node.args)
+    return found[::-1]
 
 
 def size(e: Expr) -> int:
-    return 1 + sum(size(a) for a in e.args)
+    return e.size
 
 
 def arguments(e: Expr) -> set[int]:
@@ -273,7 +370,13 @@ class Scalar:
     __hash__ = None  # type: ignore[assignment]  # a dict lookup must fail, so that the function is kept opaque
 
     def __init__(self, expr: Expr) -> None:
+        if expr.size > MAX_SIZE or expr.depth > MAX_DEPTH:
+            raise OverflowError("the expression grows too large")
         self.expr = expr
+
+    @property  # type: ignore[misc]
+    def __class__(self) -> type:
+        raise TypeError("a symbolic number is of no type: a function that asks for the type is kept opaque")
 
     def __bool__(self) -> bool:
         condition = truth(self.expr)
@@ -289,7 +392,9 @@ class Scalar:
         return Scalar(unary("not" if self.expr.is_bool else "invert", self.expr))
 
     def __neg__(self) -> Scalar:
-        return Scalar(unary("neg", as_int(self.expr)))
+        if self.expr.is_bool:
+            raise TypeError("numpy has no negative of a truth value; use ~")
+        return Scalar(unary("neg", self.expr))
 
     def __pos__(self) -> Scalar:
         return self
@@ -306,11 +411,20 @@ def _binary_method(op: str, swapped: bool) -> Callable[[Scalar, Any], Any]:
             return NotImplemented
         if swapped:
             left, right = right, left
-        if op not in ("&", "|", "^") or not (left.is_bool and right.is_bool):
-            left, right = as_int(left), as_int(right)
-        return Scalar(binary(op, left, right))
+        if left.is_bool and right.is_bool:
+            return Scalar(_on_truths(op, left, right))
+        return Scalar(binary(op, as_int(left), as_int(right)))
 
     return method
+
+
+def _on_truths(op: str, a: Expr, b: Expr) -> Expr:
+    """Operators on two truth values, as numpy has them: + is or, * is and, - is refused."""
+    if op == "-":
+        raise TypeError("numpy has no difference of truth values; use ^")
+    if op in ("&", "|", "^", "+", "*"):
+        return binary({"+": "|", "*": "&"}.get(op, op), a, b)
+    return binary(op, as_int(a), as_int(b))
 
 
 _METHODS = {"+": "add", "-": "sub", "*": "mul", "//": "floordiv", "%": "mod", "/": "truediv", "**": "pow",
@@ -347,7 +461,7 @@ def _explore(func: Callable[..., Any], args: list[Scalar], assumed: dict[Expr, b
         _assumed.pop()
     then = _explore(func, args, {**assumed, condition: True}, budget)
     other = _explore(func, args, {**assumed, condition: False}, budget)
-    return ite(condition, then, other)
+    return Scalar(ite(condition, then, other)).expr
 
 
 # --- running ----------------------------------------------------------------------------------------------------------
@@ -365,13 +479,13 @@ def evaluate(e: Expr, args: Sequence[Any]) -> Any:
     if e.op == "table":
         return e.payload.lookup(*values)
     if e.op == "opaque":
-        return e.payload(*values)
-    return BINARY[e.op](*values) if e.op in BINARY else UNARY[e.op](*values)
+        return on_numpy(e.payload)(*values)
+    return apply(e.op, *values) if e.op in BINARY else UNARY[e.op](*values)
 
 
 def evaluate_int(e: Expr, args: Sequence[Any]) -> int:
     """As `tok_map` returns it: truth values are 0/1, fractions are cut."""
-    return int(evaluate(e, args))
+    return cut(evaluate(e, args))
 
 
 _VECTOR_UNARY: dict[str, Callable[[Any], Any]] = {
@@ -406,10 +520,12 @@ def _lookup_arrays(table: Table, values: Sequence[Any]) -> np.ndarray:
 def _call_on_distinct(func: Callable[..., Any], values: Sequence[Any]) -> np.ndarray:
     """An opaque function is called once for each distinct combination of its arguments."""
     arrays = np.broadcast_arrays(*values)
-    stacked = np.stack([a.ravel() for a in arrays])
-    distinct, where = np.unique(stacked, axis=1, return_inverse=True)
-    results = np.array([func(*column) for column in distinct.T])
-    return results[where.reshape(arrays[0].shape)] if results.size else np.zeros(arrays[0].shape, dtype=np.int64)
+    flat = [a.ravel() for a in arrays]
+    if not flat[0].size:
+        return np.zeros(arrays[0].shape, dtype=np.int64)
+    _, first, where = np.unique(np.stack(flat), axis=1, return_index=True, return_inverse=True)
+    results = np.array([func(*(a[i] for a in flat)) for i in first])
+    return results[where.reshape(arrays[0].shape)]
 
 
 _SPELLED = {"neg": "-{0}", "invert": "~{0}", "abs": "abs({0})", "not": "not {0}", "int": "int({0})"}
@@ -423,10 +539,11 @@ def to_source(e: Expr, args: Sequence[str], name_of: Callable[[Any], str] | None
     if e.op in ("arg", "boolarg"):
         return args[e.payload]
     if e.op == "const":
-        return repr(e.payload)
+        return _spell_constant(e.payload)
     parts = [to_source(a, args, name_of, index) for a in e.args]
     if e.op == "ite":
-        return f"({parts[1]} if {parts[0]} else {parts[2]})"
+        other = parts[2][1:-1] if e.args[2].op == "ite" else parts[2]  # a chain of cases needs no nesting
+        return f"({parts[1]} if {parts[0]} else {other})"
     if e.op in ("table", "opaque"):
         default = e.payload.name if e.op == "table" else getattr(e.payload, "__name__", "function")
         name = name_of(e.payload) if name_of else default
@@ -434,6 +551,12 @@ def to_source(e: Expr, args: Sequence[str], name_of: Callable[[Any], str] | None
     if e.op in BINARY:
         return f"({parts[0]} {e.op} {parts[1]})"
     return f"({_SPELLED[e.op].format(parts[0])})"
+
+
+def _spell_constant(value: Any) -> str:
+    if isinstance(value, float) and not math.isfinite(value):
+        return {"inf": "1e999", "-inf": "(-1e999)"}.get(repr(value), "(1e999 - 1e999)")
+    return repr(value) if value >= 0 else f"({value!r})"  # -1 ** 2 is not (-1) ** 2
 
 
 def _spell_arguments(parts: Sequence[str], index: str) -> str:

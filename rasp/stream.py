@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from rasp.codegen import Code, EngineError, generate_code
+from rasp.codegen import Code, EngineError, generate_code, mean
 from rasp.graph import Graph, Node
 from rasp.rewrite import simplify
-from rasp.scalar import to_source
+from rasp.scalar import Table, on_numpy, to_source
 
 MAX_DISTINCT = 1024  # keys a general predicate may be asked about at each token
 
@@ -20,8 +21,11 @@ class PythonMemory:
 
     index = "nested"
 
-    def ring(self, default: int, size: int) -> str:
-        return f"[{default}] * {size}"
+    def ring(self, code: Code, name: str, source: str, default: int, offset: int) -> None:
+        """A queue, which is no longer than what was seen so far."""
+        code.setup.append(f"ring{name} = deque()")
+        code.body.append(f"{name} = ring{name}.popleft() if i >= {offset} else {default}")
+        code.handover.append(f"ring{name}.append({source})")
 
     def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
         memory = f"m{name}"
@@ -34,7 +38,7 @@ class PythonMemory:
                 f"s, c = {memory}_get({k}, (0, 0))",
                 f"{memory}[{k}] = (s + {v}, c + 1)",
                 f"s, c = {memory}_get({q}, (0, 0))",
-                f"{name} = int(s / c) if c else {default}",
+                f"{name} = {mean('s', 'c')} if c else {default}",
             ]
         else:
             better = ">" if reduction == "max" else "<"
@@ -72,10 +76,16 @@ def remember(memory: dict[Any, tuple[int, int, int, int]], key: Any, v: int, ope
         )
 
 
+def reduce_mean(found: list[tuple[int, int, int, int]]) -> int:
+    count, total = (sum(t[i] for t in found) for i in range(2))
+    return total // count if total >= 0 else -(-total // count)
+
+
 _RUNTIME: dict[str, Any] = {
+    "deque": deque,
     "remember": remember,
     "reduce_count": lambda found, default: sum(t[0] for t in found),
-    "reduce_mean": lambda found, default: int(sum(t[1] for t in found) / sum(t[0] for t in found)) if found else default,
+    "reduce_mean": lambda found, default: reduce_mean(found) if found else default,
     "reduce_max": lambda found, default: max((t[2] for t in found), default=default),
     "reduce_min": lambda found, default: min((t[3] for t in found), default=default),
 }
@@ -100,9 +110,9 @@ class Stream:
 
     def __init__(self, graph: Graph, tables: list[np.ndarray] | None = None) -> None:
         self.source, code = stream_source(graph)
-        values = tables if tables is not None else [t.values for t in code.tables]
-        self._arguments = [np.asarray(v).tolist() for v in values] + code.functions
-        self._limit = min((size for v in values for size in np.asarray(v).shape), default=None)
+        values = check_tables(code.tables, tables)
+        self._arguments = [v.tolist() for v in values] + [on_numpy(f) for f in code.functions]
+        self._limits = code.limits
         namespace = dict(_RUNTIME)
         exec(compile(self.source, "<rasp stream>", "exec"), namespace)
         self._program: Callable[..., Any] = namespace["program"]
@@ -117,18 +127,51 @@ class Stream:
 
     def step(self, *tokens: int) -> int:
         """The program's value at the next position."""
-        if self._limit is not None and not all(0 <= t < self._limit for t in tokens):
-            raise EngineError(f"token {tokens} is outside 0..{self._limit - 1}, the range of the program's tables")
+        if len(tokens) != self.arity:
+            raise EngineError(f"the program takes {self.arity} sequence(s), {len(tokens)} given")
+        for i, limit in self._limits.items():
+            if not 0 <= tokens[i] < limit:
+                raise EngineError(f"token {tokens[i]} is outside 0..{limit - 1}, the range of the program's tables")
         return self._send(tokens[0] if self.arity == 1 else tokens)  # type: ignore[no-any-return]
 
     def run(self, *sequences: Iterable[int]) -> np.ndarray:
         """The program's value at every position of whole sequences, continuing from what was seen before."""
         arrays = [np.asarray(s, dtype=np.int64) for s in sequences]
-        if self._limit is not None and any(a.size and not 0 <= a.min() <= a.max() < self._limit for a in arrays):
-            raise EngineError(f"a token is outside 0..{self._limit - 1}, the range of the program's tables")
+        check_sequences(arrays, self.arity, self._limits)
         lists = [a.tolist() for a in arrays]
         tokens = lists[0] if self.arity == 1 else zip(*lists, strict=True)
         return np.fromiter(map(self._send, tokens), dtype=np.int64, count=len(lists[0]))
+
+
+def check_sequences(arrays: Sequence[np.ndarray], arity: int, limits: Mapping[int, int]) -> None:
+    """Refuse sequences that are too few or differ in length, and tokens that the program's tables do not know."""
+    if len(arrays) != arity:
+        raise EngineError(f"the program takes {arity} sequence(s), {len(arrays)} given")
+    if len({a.shape for a in arrays}) != 1:
+        raise EngineError(f"the sequences differ in shape: {', '.join(str(a.shape) for a in arrays)}")
+    for i, limit in limits.items():
+        wrong = (arrays[i] < 0) | (arrays[i] >= limit)
+        if wrong.any():
+            token = arrays[i][wrong][0]
+            raise EngineError(f"token {token} is outside 0..{limit - 1}, the range of the program's tables")
+
+
+def check_tables(
+    known: Sequence[Table], given: Sequence[np.ndarray] | None, rows: tuple[int, ...] = ()
+) -> list[np.ndarray]:
+    """The tables to run with: those of the traced program, or others of the same shape (one for each of `rows`)."""
+    for table in known:
+        if table.values is None:
+            raise EngineError(f"{table.name} is an unknown function: a program that asks it can be proved, but not run")
+    own = [np.asarray(t.values) for t in known]
+    values = own if given is None else [np.asarray(v) for v in given]
+    if len(values) != len(known):
+        raise EngineError(f"the program has {len(known)} table(s), {len(values)} given")
+    for table, traced, v in zip(known, own, values, strict=True):
+        expected = (*rows, *traced.shape)
+        if v.shape != expected:
+            raise EngineError(f"the table {table.name} must be of shape {expected}, not {v.shape}")
+    return values
 
 
 def stream(graph: Graph) -> Stream:

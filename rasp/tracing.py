@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import operator
+from collections.abc import Callable, Sequence
 from typing import Any
+
+import numpy as np
 
 from rasp.core import Function, Predicate
 from rasp.graph import Graph, Node
 from rasp.predicates import both
-from rasp.scalar import Expr, Scalar, arg, as_int, capture, substitute, truth
+from rasp.scalar import Expr, Scalar, arg, capture, substitute, truth, whole
 from rasp.scalar import binary as binary_expr
 
 
@@ -32,7 +35,16 @@ class Tracer:
             if x.tracer is not self:
                 raise TraceError("two programs' sequences are mixed: a sequence belongs to the trace it was made in")
             return x
+        if isinstance(x, float | np.floating):
+            raise TraceError(f"a traced sequence holds whole numbers, not {x}; use tok_map, which cuts fractions")
         raise TraceError(f"a traced sequence was combined with {type(x).__name__}; use full(x, c) for a constant")
+
+    def lift_selector(self, A: Any) -> TracedSelector:
+        if not isinstance(A, TracedSelector):
+            raise TraceError(f"a traced program needs a selector made by select, not {type(A).__name__}")
+        if A.tracer is not self:
+            raise TraceError("two programs' selectors are mixed: a selector belongs to the trace it was made in")
+        return A
 
     def full(self, x: Traced, const: int) -> Traced:
         self.lift(x)
@@ -49,7 +61,7 @@ class Tracer:
         return self._map(func, self.lift(x), self.lift(y))
 
     def _map(self, func: Function, *xs: Traced) -> Traced:
-        return self.map_expr(as_int(capture(func, len(xs), [x.is_bool for x in xs])), *xs)
+        return self.map_expr(whole(capture(func, len(xs), [x.is_bool for x in xs])), *xs)
 
     def map_expr(self, expr: Expr, *xs: Traced) -> Traced:
         return self.add(Node("map", tuple(x.id for x in xs), expr), expr.is_bool)
@@ -60,10 +72,13 @@ class Tracer:
         return TracedSelector(self, (k,), (q,), condition, causal)
 
     def sel_width(self, A: TracedSelector) -> Traced:
-        return self.add(Node("width", (A.id,)))
+        return self.add(Node("width", (self.lift_selector(A).id,)))
 
     def aggr(self, A: TracedSelector, v: Any, default: int, reduction: str) -> Traced:
-        return self.add(Node("aggr", (A.id, self.lift(v).id), default=int(default), reduction=reduction))
+        A, v = self.lift_selector(A), self.lift(v)
+        if reduction == "max" and v.is_bool:
+            default = bool(default)  # as in the listing, where the result has the type of v until its end
+        return self.add(Node("aggr", (A.id, v.id), default=int(default), reduction=reduction))
 
     def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Traced:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
@@ -97,6 +112,7 @@ class TracedSelector:
         raise TraceError("~ of a causal selector would look at the future; negate the predicate instead")
 
     def _join(self, other: TracedSelector, how: Callable[[Expr, Expr], Expr]) -> TracedSelector:
+        other = self.tracer.lift_selector(other)
         if self.causal != other.causal:
             raise TraceError("a causal and a non-causal selector cannot be joined")
         mine, theirs = (len(s.keys) for s in (self, other))
@@ -113,6 +129,7 @@ class Traced:
 
     __slots__ = ("tracer", "id", "is_bool")
     __hash__ = None  # type: ignore[assignment]
+    __array_ufunc__ = None  # numpy leaves operators to us
 
     def __init__(self, tracer: Tracer, id: int, is_bool: bool = False) -> None:
         self.tracer, self.id, self.is_bool = tracer, id, is_bool
@@ -133,8 +150,19 @@ class Traced:
     def __iter__(self) -> Any:
         raise TraceError("a program cannot loop over a sequence; use tok_map or seq_map")
 
+    def __array__(self, *args: Any, **kwargs: Any) -> Any:
+        raise TraceError("a traced sequence has no numbers for numpy to work on; use the functions of rasp")
+
+    def __truediv__(self, other: Any) -> Any:
+        raise TraceError("a traced sequence holds whole numbers; use // or tok_map, which cuts fractions")
+
+    __rtruediv__ = __truediv__
+
     def _unary(self, function: Callable[[Any], Any]) -> Traced:
-        return self.tracer.map_expr(function(Scalar(arg(0, self.is_bool))).expr, self)
+        try:
+            return self.tracer.map_expr(function(Scalar(arg(0, self.is_bool))).expr, self)
+        except TypeError as error:
+            raise TraceError(str(error)) from None
 
     def __neg__(self) -> Traced:
         return self._unary(lambda a: -a)
@@ -146,38 +174,35 @@ class Traced:
         return self._unary(abs)
 
 
-def _operator(name: str, swapped: bool) -> Callable[[Traced, Any], Traced]:
+def _operator(function: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Traced, Any], Traced]:
     def method(self: Traced, other: Any) -> Traced:
-        a = Scalar(arg(0, self.is_bool))
-        if isinstance(other, Traced):
-            b: Any = Scalar(arg(1, self.tracer.lift(other).is_bool))
-            xs: tuple[Traced, ...] = (self, other)
-        elif hasattr(other, "__index__"):
-            b, xs = other, (self,)
-        else:
-            self.tracer.lift(other)
-        left, right = (b, a) if swapped else (a, b)
-        result = getattr(left, name)(right) if isinstance(left, Scalar) else getattr(right, _reflected(name))(left)
-        return self.tracer.map_expr(result.expr, *xs)
+        if isinstance(other, int | np.integer | np.bool_):
+            return self._unary(lambda a: function(other, a) if swapped else function(a, other))
+        a, b = (Scalar(arg(i, x.is_bool)) for i, x in enumerate((self, self.tracer.lift(other))))
+        try:
+            return self.tracer.map_expr(function(a, b).expr, self, other)
+        except TypeError as error:
+            raise TraceError(str(error)) from None
 
     return method
 
 
-def _reflected(name: str) -> str:
-    return f"__r{name[2:]}"
-
-
-for _op in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
-    setattr(Traced, f"__{_op}__", _operator(f"__{_op}__", swapped=False))
-    setattr(Traced, f"__r{_op}__", _operator(f"__{_op}__", swapped=True))
+for _op in ("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"):
+    _function = getattr(operator, f"__{_op}__")
+    setattr(Traced, f"__{_op}__", _operator(_function, swapped=False))
+    setattr(Traced, f"__r{_op}__", _operator(_function, swapped=True))
 for _op in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Traced, f"__{_op}__", _operator(f"__{_op}__", swapped=False))
+    setattr(Traced, f"__{_op}__", _operator(getattr(operator, _op), swapped=False))
 
 
-def trace(program: Callable[..., Any], arity: int = 1) -> Graph:
-    """The graph of a program of `arity` sequences, node for node as it was written."""
+def trace(program: Callable[..., Any], arity: int = 1, is_bool: Sequence[bool] = ()) -> Graph:
+    """The graph of a program of `arity` sequences, node for node as it was written.
+
+    `is_bool` says which of them hold truth values, whose operators differ from those of numbers.
+    """
     tracer = Tracer()
-    inputs = [tracer.add(Node("input", offset=i)) for i in range(arity)]
+    flags = tuple(is_bool) or (False,) * arity
+    inputs = [tracer.add(Node("input", offset=i), flag) for i, flag in enumerate(flags)]
     tracer.names.update({x.id: "x" if arity == 1 else f"x{i}" for i, x in enumerate(inputs)})
     output = program(*inputs)
     if not isinstance(output, Traced):

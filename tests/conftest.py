@@ -1,0 +1,29 @@
+"""What all tests share: Hypothesis draws the same examples in every run, and machine code is cached in one place."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+
+settings.register_profile(
+    "fixed", derandomize=True, deadline=None, database=None,
+    suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
+)  # fmt: skip
+settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
+
+
+@pytest.fixture
+def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty folder for generated machine code."""
+    from rasp.jit import cache_folder, load_module
+
+    monkeypatch.setenv("TURING_PROGRAMS_CACHE", str(tmp_path / "kernels"))
+    for known in (cache_folder, load_module):
+        known.cache_clear()
+    yield tmp_path / "kernels"
+    for known in (cache_folder, load_module):
+        known.cache_clear()
