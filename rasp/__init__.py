@@ -26,6 +26,7 @@ from rasp.core import (
 from rasp.library import (
     argmax,
     argmin,
+    binary_mode,
     cumsum,
     equals,
     first_true,
@@ -43,6 +44,7 @@ from rasp.library import (
     mask,
     maximum,
     minimum,
+    mode,
     num_prev,
     prefix_fill,
     shift_right,
@@ -51,6 +53,8 @@ from rasp.library import (
 )
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from rasp.engines import ENGINES, generate, run
     from rasp.formats import load_machine, save_machine
     from rasp.graph import Graph
@@ -65,11 +69,12 @@ __version__ = "0.1.0"
 __all__ = [  # the core, then the library, as in np-rasp
     "full", "indices", "tok_map", "seq_map", "select", "sel_width", "aggr_mean", "aggr_max", "aggr_min", "aggr", "kqv",
     "equals", "leq", "lt", "geq", "gt", "shift_right", "cumsum", "where", "mask", "maximum", "minimum", "argmax",
-    "argmin", "num_prev", "has_seen", "firsts", "lasts", "index_select", "first_true", "induct_kqv", "induct",
-    "induct_prev", "prefix_fill", "where3", "named",
+    "argmin", "num_prev", "has_seen", "firsts", "lasts", "index_select", "first_true", "mode", "binary_mode",
+    "induct_kqv", "induct", "induct_prev", "prefix_fill", "where3", "named", "np",
 ]  # fmt: skip
 
 _LATER = {
+    "np": "eager",  # np-rasp's star import gives numpy too, and programs rely on it
     "ENGINES": "engines", "run": "engines", "generate": "engines",
     "trace": "tracing", "simplify": "rewrite", "Graph": "graph",
     "TuringMachine": "machine", "InvalidMachine": "machine", "InvalidTape": "machine",

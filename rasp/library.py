@@ -88,6 +88,17 @@ def first_true(x: Any, default: int = -1) -> Any:
     return kqv(first_occ, full(x, 1), indices(x), equals, default=default)
 
 
+def mode(x: Any) -> Any:
+    # the most frequent value so far; of equally frequent ones, the one that became so last
+    return index_select(x, argmax(num_prev(x, x)))
+
+
+def binary_mode(x: Any) -> Any:
+    # 1 where there have been more ones than zeros
+    ones, zeros = num_prev(x, full(x, 1)), num_prev(x, full(x, 0))
+    return seq_map(ones, zeros, gt)
+
+
 def induct_kqv(k: Any, q: Any, v: Any, offset: int, default: int = 0, null_val: int = -999) -> Any:
     # v at (first index where k equals q[i]) + offset; the last `offset` keys cannot match, null_val never does
     indices_to_copy = firsts(shift_right(k, offset, default=null_val), q, default=null_val)
