@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 _LATER = {
     "first_repeat": "proofs_check.hypotheses", "first_wrong_step": "proofs_check.hypotheses",
     "first_on_marker": "proofs_check.hypotheses", "beyond_bound": "proofs_check.hypotheses",
-    "verify": "proofs_check.sampled", "bench_verify": "proofs_check.bench",
+    "verify": "proofs_check.sampled",
     "theorem_page": "proofs_check.theorem", "make_simulable": "rasp.simulable",
 }  # fmt: skip
 

@@ -9,12 +9,15 @@ from __future__ import annotations
 import contextlib
 import os
 import signal
+import sys
 import threading
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import FIRST_COMPLETED, Future, ProcessPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from itertools import islice
-from multiprocessing import get_context, parent_process
+from multiprocessing import parent_process
+from multiprocessing.context import SpawnContext, SpawnProcess
+from types import ModuleType
 from typing import Any, Protocol
 
 Function = Callable[[int], Any]
@@ -64,7 +67,7 @@ class LocalPool:
         self._executor = self._start()
 
     def _start(self) -> ProcessPoolExecutor:
-        return ProcessPoolExecutor(self.workers, mp_context=get_context("spawn"), initializer=_prepare_worker)
+        return ProcessPoolExecutor(self.workers, mp_context=_Spawn(), initializer=_prepare_worker)
 
     def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         waiting, losses = dict.fromkeys(items), 0
@@ -106,6 +109,23 @@ class LocalPool:
 
     def __exit__(self, *error: object) -> None:
         self._executor.shutdown(wait=error[0] is None, cancel_futures=True)
+
+
+class _FreshProcess(SpawnProcess):
+    """A process that does not run the caller's script again: no chunk needs it, and it may be typed or piped in."""
+
+    @staticmethod
+    def _Popen(process_obj: Any) -> Any:
+        script = sys.modules["__main__"]
+        sys.modules["__main__"] = ModuleType("__main__")
+        try:
+            return SpawnProcess._Popen(process_obj)  # type: ignore[attr-defined]
+        finally:
+            sys.modules["__main__"] = script
+
+
+class _Spawn(SpawnContext):
+    Process = _FreshProcess
 
 
 def _prepare_worker() -> None:

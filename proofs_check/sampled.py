@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Iterator
+from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
 from typing import Any
@@ -28,6 +29,7 @@ from rasp.turing import check_packing
 from rasp.validation import check_size
 
 STRETCH = 256  # consecutive machines that get tapes of one length; their traces fit the cache
+CHUNK = 8192  # machines between two entries of the journal
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
 
 Progress = Callable[[int, int], None]
@@ -48,7 +50,7 @@ class Sweep:
     seed: int = 0
     strict_in_memory: bool = False
     program: str = ""
-    chunk: int = 8192
+    chunk: int = CHUNK
 
     @property
     def base(self) -> int:
@@ -185,14 +187,16 @@ def verify(
     is caught. `resume` names a journal: chunks found there are not computed again.
     """
     shortest, longest = (length, length) if isinstance(length, int) else length
-    size = chunk or (8192 if engine == "jit" else 64)
+    size = chunk or (CHUNK if engine == "jit" else 64)
     sweep = Sweep(machines, symbols, states, shortest, longest, steps, n, packing, seed, strict_in_memory,
                   name_of(program), size)  # fmt: skip
     sweep.check()
     count = check_workers(workers, machines, engine, dask)
+    if sweep.program.startswith("__main__:") and (count > 1 or dask or pool):
+        raise ValueError(f"program {sweep.program} is unknown to other processes: put it in a module, or use 1 worker")
     work = partial(run_chunk, sweep, engine, program)
     started = time.perf_counter()
-    with pool or open_pool(count, dask) as opened:
+    with nullcontext(pool) if pool else open_pool(count, dask) as opened:
         tally, computed, damaged = _collect(sweep, work, opened, resume, progress)
     seconds = time.perf_counter() - started
     found = None

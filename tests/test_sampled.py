@@ -123,6 +123,12 @@ def test_workers_that_always_die_are_reported() -> None:
         list(pool.map(os._exit, range(1, 3)))
 
 
+def test_a_script_needs_no_guard_to_use_workers() -> None:
+    script = "from proofs_check import verify; print(verify(3000, length=(3, 8), chunk=512, seed=5, workers=2).tally)"
+    run = subprocess.run([sys.executable, "-"], input=script, capture_output=True, text=True, timeout=120, env=HERE)
+    assert "machines=3000" in run.stdout, run.stderr
+
+
 def test_progress_is_told(small: Report) -> None:
     told: list[tuple[int, int]] = []
     verify(**SMALL, progress=lambda done, total: told.append((done, total)))
