@@ -171,21 +171,35 @@ def describe(graph: Graph, i: int) -> str:
         case "indices":
             return "indices"
         case "map":
-            return _shorten(to_source(node.function, args))
+            return _spell(node.function, args)
         case "delay":
             return f"shift_right({args[0]}, {node.offset}{f', default={node.default}' if node.default else ''})"
         case "select":
-            return f"select({_shorten(to_source(node.function, args))})"
+            return f"select({_spell(node.function, args)})"
         case "aggr":
             return f"aggr_{node.reduction}({args[-1]})"
         case "width":
-            return f"sel_width({_shorten(to_source(node.function, args)) if node.keys else args[0]})"
+            return f"sel_width({_spell(node.function, args) if node.keys else args[0]})"
         case "kqv":
-            return f"kqv({_shorten(to_source(node.function, args))}, v={args[-1]}, {node.reduction})"
+            return f"kqv({_spell(node.function, args)}, v={args[-1]}, {node.reduction})"
     raise AssertionError(f"unknown operation {node.op}")
 
 
-def _shorten(text: str, most: int = 60) -> str:
-    text = text[1:-1] if text.startswith("(") and text.endswith(")") and text.count("(") == 1 else text
+def _spell(e: Expr, args: list[str], most: int = 60) -> str:
+    """A function in short: without outer brackets, and truth values as they are."""
+    while e.op == "int" and e.args[0].is_bool:
+        e = e.args[0]
+    text = to_source(e, args)
+    text = text[1:-1] if text.startswith("(") and _closes(text) == len(text) - 1 else text
     return text if len(text) <= most else text[: most - 3] + "..."
+
+
+def _closes(text: str) -> int:
+    """Where the bracket at the start is closed."""
+    depth = 0
+    for i, letter in enumerate(text):
+        depth += {"(": 1, ")": -1}.get(letter, 0)
+        if depth == 0:
+            return i
+    return -1
 
