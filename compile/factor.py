@@ -157,8 +157,8 @@ class _Factoring:
             return (nodes[0] if nodes else None), [arg(side)]
         sets = [self.domains.extend(self.so_far())[j] for j in nodes]
         if prod(v[-1] - v[0] + 1 for v in sets) > MOST_VALUES:
-            raise CompileError(f"{self.graph.describe(i)}: the condition looks at {len(nodes)} sequences with more than "
-                               f"{MOST_VALUES} combinations of values")  # fmt: skip
+            raise CompileError(f"{self.graph.describe(i)}: the condition looks at {len(nodes)} sequences at once, with "
+                               f"more than {MOST_VALUES} combinations of values")  # fmt: skip
         total, digits, unit = const(0), [], 1
         for place, v in enumerate(sets):
             span = v[-1] - v[0] + 1
