@@ -378,6 +378,9 @@ class Scalar:
     def __class__(self) -> type:
         raise TypeError("a symbolic number is of no type: a function that asks for the type is kept opaque")
 
+    def __repr__(self) -> str:
+        raise TypeError("a symbolic number has no digits: a function that asks for them is kept opaque")
+
     def __bool__(self) -> bool:
         condition = truth(self.expr)
         if condition.op == "const":
@@ -450,7 +453,7 @@ def capture(func: Callable[..., Any], arity: int, is_bool: Sequence[bool] = ()) 
 
 def _explore(func: Callable[..., Any], args: list[Scalar], assumed: dict[Expr, bool], budget: list[int]) -> Expr:
     budget[0] -= 1
-    if budget[0] < 0:
+    if budget[0] < 0 or len(assumed) > MAX_DEPTH:
         raise OverflowError("too many branches")
     _assumed.append(assumed)
     try:
