@@ -120,6 +120,7 @@ def _smaller_machine(run: Run) -> Iterator[Run]:
     machine = run.machine
     seen = {machine.vocabulary[token] for token in set(machine.trace(run.tape, run.steps).tolist())}
     states, symbols = (tuple(x for x in names if x in seen) for names in (machine.states, machine.symbols))
+    symbols = symbols or machine.symbols[:1]  # a tape without cells shows none
     if len(states) + len(symbols) == len(machine.states) + len(machine.symbols):
         return
     here = machine.decode(run.tape)
