@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from compile.errors import REFUSED
 from compile.lower import Lowered
 from compile.model import Transformer, TransformerConfig
 from compile.stream import BIAS, START, Head, Layer, Reading
@@ -59,7 +60,7 @@ def _config(
         prepend=start,
         prepend_count=lowered.copies,
         refusal=_refusal(lowered),
-        outputs=_outputs(lowered, start),
+        outputs=_outputs(lowered),
         dtype=dtype,
         token_names=names,
         head_labels=tuple(tuple(head.label for head in layer.heads) for layer in layers),
@@ -75,10 +76,10 @@ def _refusal(lowered: Lowered) -> str:
     return REFUSAL.format(counts=capacity.counts, positions=positions)
 
 
-def _outputs(lowered: Lowered, start: int) -> tuple[int, ...]:
-    """The value of each logit; the start token stands for `a count ran over`."""
+def _outputs(lowered: Lowered) -> tuple[int, ...]:
+    """The value of each logit."""
     values = tuple(lowered.views[lowered.plan.graph.output])
-    return values if lowered.overflow is None else (*values, start)
+    return values if lowered.overflow is None else (*values, REFUSED)
 
 
 def _write_ends(model: Transformer, lowered: Lowered) -> None:

@@ -102,7 +102,7 @@ def image(node: Node, inputs: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
     """Every value a map takes on the product of its inputs' sets."""
     combinations = prod(len(values) for values in inputs)
     if combinations > MOST_COMBINATIONS:
-        raise CompileError(f"its inputs have {combinations} combinations of values; at most {MOST_COMBINATIONS} are tried")
+        raise CompileError(f"its inputs have {combinations} combinations; at most {MOST_COMBINATIONS} are tried")
     found = np.unique(tabulate(node, inputs))
     if len(found) and max(abs(int(found[0])), abs(int(found[-1]))) > LARGEST_VALUE:
         raise CompileError(f"it reaches {found[-1]}, beyond {LARGEST_VALUE}")

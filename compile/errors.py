@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+REFUSED = -(2**62)  # what a compiled model answers where a count ran over its capacity
+
 
 class CompileError(ValueError):
     """The program, or its size, is beyond what a backend can express exactly."""

@@ -92,7 +92,7 @@ class _Factoring:
         keys, queries, condition = selector(self.graph, node)
         inputs = [self.place[j] for j in (*keys, *queries)]
         parts = [m for part in conjuncts(condition) for m in self.parts(part, inputs, len(keys), i)]
-        new_inputs, expr = _conjunction(parts)
+        new_inputs, expr = conjunction(parts)
         value = (self.place[node.inputs[-1]],) if node.op == "kqv" else ()
         fields = {**node.__dict__, "inputs": (*new_inputs, *value), "expr": expr, "keys": len(new_inputs) // 2}
         return self.builder.add(Node(**fields))
@@ -169,7 +169,7 @@ class _Factoring:
         return self.builder.map(total, nodes), digits
 
 
-def _conjunction(parts: Sequence[Match]) -> tuple[tuple[int, ...], Expr]:
+def conjunction(parts: Sequence[Match]) -> tuple[tuple[int, ...], Expr]:
     count, expr = len(parts), const(True)
     for place, match in enumerate(parts):
         own = substitute(match.condition, [arg(place), arg(count + place)])

@@ -7,7 +7,7 @@ is long, so that a window never runs out of tokens and "before the input" is sim
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -48,6 +48,7 @@ def lower(plan: Schedule, dtype: str = "float32") -> Lowered:
     for layer in range(plan.layers):
         lowering.attend(layer)
         lowering.compute(layer)
+    lowering.view(plan.graph.output)
     return lowering.result
 
 
@@ -97,11 +98,13 @@ class _Lowering:
     # --- attention ----------------------------------------------------------------------------------------------------
 
     def attend(self, layer: int) -> None:
-        nodes = [(i, self.plan.graph.nodes[i]) for t in (2 * layer, 2 * layer + 1) for i in self.plan.at(t)]
+        present = [i for t in (2 * layer, 2 * layer + 1) for i in self.plan.at(t)]
+        counters = {self.plan.counters[i][0] for i in present if i in self.plan.counters}
+        nodes = [(i, self.plan.graph.nodes[i]) for i in sorted({*present, *counters})]
         heads = self.result.layers[layer].heads
         heads.extend(self.shifts([i for i, node in nodes if node.op == "delay"]))
         for i, node in nodes:
-            if node.op in ("width", "indices"):
+            if i in counters:
                 heads.append(self.count(i, node))
             elif node.op == "kqv" and decodes(self.plan, node):
                 heads.extend(self.mean(i, node))
@@ -190,16 +193,15 @@ class _Lowering:
     def compute(self, layer: int) -> None:
         into = self.result.layers[layer]
         for i in self.plan.at(2 * layer + 1):
-            node = self.plan.graph.nodes[i]
             if i in self.plan.forms:
                 self.map(i, into)
             elif i in self.means:
                 self.threshold(i, into)
-            elif i in self.counted:
-                self.decode(i, node, into)
-        for i in self.means:
-            if self.plan.time[i] // 2 == layer:
-                self.watch(i, into)
+            elif i in self.plan.counters:
+                self.decode(i, into)
+        for counter in self.counted:
+            if self.plan.time[counter] // 2 == layer and (counter in self.means or must_watch(self.plan, counter)):
+                self.watch(counter, into)
 
     def map(self, i: int, into: Layer) -> None:
         """One unit per box, on exactly where all its sides hold; the value with the most boxes is what is left over."""
@@ -224,18 +226,17 @@ class _Lowering:
             return added(view[v] for v in members)
         return combine((1.0, INSIDE), (-1.0, added(reading for v, reading in view.items() if v not in members)))
 
-    def decode(self, i: int, node: Node, into: Layer) -> None:
+    def decode(self, i: int, into: Layer) -> None:
         """From the share w = 1 / (1 + c) to c: with r_k = relu(1 - k w), (1 + c) r_k = relu(1 + c - k) is a ramp in c,
         and (1 + j)(r_j - 2 r_{j+1} + r_{j+2}) is 1 at c = j and 0 at every other whole number."""
         written = self.result.views[i] = self.register(i)
-        offset = 1 if node.op == "indices" else 0  # position p has counted p + 1 tokens
-        for value, place in written.items():
-            c = value + offset
+        counter, function = self.plan.counters[i]
+        offset = 1 if self.plan.graph.nodes[counter].op == "indices" else 0  # position p has counted p + 1 tokens
+        for value in self.plan.domains[counter]:
+            place, c = written[evaluate_int(function, [value])], value + offset
             for k, factor in ((c, 1.0), (c + 1, -2.0), (c + 2, 1.0)):
-                into.unit(self.ramp(i, k), combine((factor * (1 + c), place)))
+                into.unit(self.ramp(counter, k), combine((factor * (1 + c), place)))
         into.labels.append(self.names.of(i))
-        if self.must_watch(i):
-            self.watch(i, into)
 
     def ramp(self, i: int, k: int) -> Reading:
         return combine((1.0, INSIDE), (-float(k), {self.counted[i]: 1.0}))
@@ -248,24 +249,6 @@ class _Lowering:
         if self.result.overflow is None:
             self.result.overflow = self.allocate("overflow", ["a count ran over"])
         into.unit(self.ramp(i, most + 1), {self.result.overflow: most + 2.0})
-
-    def must_watch(self, i: int) -> bool:
-        """A count that ran over has no direction and matches nothing. That is right for a key, as long as the query it
-        is compared with is watched; every other use needs the count itself."""
-        uses: list[bool] = []
-        for j in self.plan.needed:
-            node = self.plan.graph.nodes[j]
-            if j in self.plan.forms:
-                uses += [False for k in self.plan.forms[j].inputs if self.plan.base[k] == i]
-            elif node.op in ("kqv", "width"):
-                equal = {m.key for m in matches(node) if m.is_equality}
-                others = [m.query for m in matches(node)] + [m.key for m in matches(node) if m.key not in equal]
-                others += node.inputs[-1:] if node.op == "kqv" else ()
-                uses += [False for k in others if self.plan.base[k] == i]
-                uses += [self.plan.reading[k] is None for k in equal if self.plan.base[k] == i]
-            else:
-                uses += [False for k in attended(node) if self.plan.base[k] == i]
-        return self.plan.base[self.plan.graph.output] == i or not all(uses)
 
     def threshold(self, i: int, into: Layer) -> None:
         """Cut the mean to a whole number, towards 0, with steps of slope 2C: means of at most C values that differ
@@ -282,6 +265,40 @@ class _Lowering:
 
         _staircase(written, step)
         into.labels.append(self.names.of(i))
+
+
+def must_watch(plan: Schedule, counter: int) -> bool:
+    """A count that ran over has no direction and matches nothing. That is right for a key that is compared as a whole,
+    as long as the query it is compared with is watched; every other use needs the count itself."""
+    if plan.base[plan.graph.output] in plan.counters and plan.counters[plan.base[plan.graph.output]][0] == counter:
+        return True
+    return any(_needs_count(plan, j, counter) for j in plan.needed)
+
+
+def _needs_count(plan: Schedule, j: int, counter: int) -> bool:
+    def reads(nodes: Iterable[int]) -> list[int]:
+        return [k for k in nodes if plan.counters.get(plan.base[k], (None,))[0] == counter]
+
+    node = plan.graph.nodes[j]
+    if j in plan.forms:
+        return bool(reads(plan.forms[j].inputs))
+    if node.op not in ("kqv", "width"):
+        return j not in plan.counters and bool(reads(attended(node)))
+    whole = [m.key for m in matches(node) if m.is_equality]
+    others = [m.query for m in matches(node)] + [m.key for m in matches(node) if not m.is_equality]
+    others += node.inputs[-1:] if node.op == "kqv" else ()
+    return bool(reads(others)) or not _tells_apart(plan, counter, reads(whole))
+
+
+def _tells_apart(plan: Schedule, counter: int, keys: list[int]) -> bool:
+    """Whether these functions of a count, taken together, are different for different counts (also past the last)."""
+    if not keys:
+        return True
+    functions = [plan.counters[k][1] if k in plan.counters else None for k in keys]
+    if any(f is None for f in functions):
+        return False  # a view of a function; rare, and watching is always safe
+    beyond = range(2 * (len(plan.domains[counter]) + 1))
+    return len({tuple(evaluate_int(f, [c]) for f in functions if f) for c in beyond}) == len(beyond)
 
 
 def _staircase(written: dict[int, Reading], step: Callable[[int, float, Reading], None]) -> None:

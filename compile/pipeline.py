@@ -44,12 +44,14 @@ def compile_hard_alibi(
 ) -> Any:
     """trace -> rewrite -> domains -> factor -> schedule -> lower -> assemble -> validate."""
     from compile.assemble import assemble
+    from compile.digits import split_counts
     from compile.lower import lower
     from compile.schedule import schedule
     from compile.validate import validate
 
     prepared = prepare(program, vocabulary, Capacity(counts, positions))
-    plan = schedule(prepared.graph, prepared.domains)
+    prepared = split_counts(prepared)
+    plan = schedule(prepared.graph, prepared.domains, short_counts=True)
     lowered = lower(plan, dtype)
     model = assemble(lowered, dtype=dtype, activation=activation, token_names=token_names, extra=extra)
     if check:

@@ -1,10 +1,11 @@
 """When each operation of a program happens inside a transformer, and which values it keeps.
 
 Layer l first attends (time 2l) and then runs its MLP (time 2l + 1); the embedding is time -1. Every operation happens
-as early as its inputs allow. Three kinds of node:
+as early as its inputs allow. Kinds of node:
 
 - a *register* is kept in the residual stream, one direction per value: the input, everything attention brings, and
   maps of several registers, which an MLP computes;
+- a count is decoded from one number, so a function of it with few values (a digit) can be a register without the count;
 - a *view* is a function of one register. One-hot vectors make it linear, so it costs nothing and is never computed;
 - a map that only another map at the same time needs is *taken into* that map: a chain of maps is one MLP layer as long
   as the whole has few enough cases (`cover`), and only otherwise two.
@@ -27,6 +28,7 @@ MOST_BOXES = 20_000  # boxes of any one map
 MOST_TEXT = 4_000  # size of the expression of a fused map
 
 EMBEDDING = -1
+COUNTERS = ("width", "indices")
 
 
 @dataclass(frozen=True)
@@ -43,6 +45,7 @@ class Schedule:
     """`base[i]` is the register node i is read from, `reading[i]` the function (None: the register itself).
 
     `time[r]` says when register r is there; `forms` has the maps computed by MLPs; `needed` are the registers kept.
+    `counters[r]` is the count (or position) that register r is decoded from, and the function of it.
     """
 
     graph: Graph
@@ -53,6 +56,7 @@ class Schedule:
     forms: dict[int, Form] = field(default_factory=dict)
     trouble: dict[int, CompileError] = field(default_factory=dict)
     needed: set[int] = field(default_factory=set)
+    counters: dict[int, tuple[int, Expr]] = field(default_factory=dict)
 
     @property
     def layers(self) -> int:
@@ -67,10 +71,13 @@ class Schedule:
         return self.time[self.base[i]]
 
 
-def schedule(graph: Graph, domains: Domains) -> Schedule:
+def schedule(graph: Graph, domains: Domains, short_counts: bool = False) -> Schedule:
+    """The plan; with `short_counts`, a function of a count with few values is decoded without the count itself."""
     plan = Schedule(graph, domains)
     for i, node in enumerate(graph.nodes):
-        if node.op == "map":
+        if short_counts and _is_short_count(plan, node, i):
+            _place_short_count(plan, i, node)
+        elif node.op == "map":
             _place_map(plan, i, node)
         else:
             _place_register(plan, i, node)
@@ -83,7 +90,7 @@ def schedule(graph: Graph, domains: Domains) -> Schedule:
 
 def decodes(plan: Schedule, node: Node) -> bool:
     """Whether attention brings only a number (a share, a mean) that the MLP of the same layer turns into a value."""
-    return node.op in ("width", "indices") or (node.reduction == "mean" and not is_single(plan, node))
+    return node.op in COUNTERS or (node.reduction == "mean" and not is_single(plan, node))
 
 
 def is_single(plan: Schedule, node: Node) -> bool:
@@ -98,9 +105,27 @@ def _place_register(plan: Schedule, i: int, node: Node) -> None:
     if node.op in ("input", "full"):
         plan.time[i] = EMBEDDING
         return
+    if node.op in COUNTERS:
+        plan.counters[i] = (i, arg(0))
     inputs = attended(node)
     layer = (max((plan.when(j) for j in inputs), default=EMBEDDING) + 1 + 1) // 2
     plan.time[i] = 2 * layer + decodes(plan, node)
+
+
+def _is_short_count(plan: Schedule, node: Node, i: int) -> bool:
+    if node.op != "map" or len(node.inputs) != 1:
+        return False
+    base = plan.base[node.inputs[0]]
+    values = plan.domains.get(i)
+    return plan.graph.nodes[base].op in COUNTERS and values is not None and 2 * len(values) < len(plan.domains[base])
+
+
+def _place_short_count(plan: Schedule, i: int, node: Node) -> None:
+    base = plan.base[node.inputs[0]]
+    plan.base.append(i)
+    plan.reading.append(None)
+    plan.time[i] = plan.time[base]
+    plan.counters[i] = (base, _reading(plan, node.inputs[0], node.function))
 
 
 def attended(node: Node) -> tuple[int, ...]:
@@ -242,5 +267,5 @@ def _mark_needed(plan: Schedule, i: int) -> None:
         if base in plan.trouble:
             raise plan.trouble[base]
         plan.needed.add(base)
-        node = plan.graph.nodes[base]
-        stack.extend(plan.forms[base].inputs if base in plan.forms else attended(node))
+        source = plan.counters[base][0] if base in plan.counters else base
+        stack.extend(plan.forms[base].inputs if base in plan.forms else attended(plan.graph.nodes[source]))
