@@ -110,14 +110,15 @@ def test_wrong_inputs_to_a_graph() -> None:
 
 OPERATORS: list[Callable[[Any, Any], Any]] = [
     lambda x, y: x + 1, lambda x, y: 1 - x, lambda x, y: 2 * x - y, lambda x, y: -x, lambda x, y: ~x,
-    lambda x, y: abs(x), lambda x, y: x // 2, lambda x, y: x % 3, lambda x, y: 7 // x, lambda x, y: x % y, lambda x, y: x**2,
-    lambda x, y: (x % 4) << 2, lambda x, y: x >> 1, lambda x, y: 1 << (x % 4), lambda x, y: x & 3, lambda x, y: 1 | x,
-    lambda x, y: x ^ y, lambda x, y: x == y, lambda x, y: x != 2, lambda x, y: x < y,
+    lambda x, y: abs(x), lambda x, y: x // 2, lambda x, y: x % 3, lambda x, y: 7 // x, lambda x, y: x % y,
+    lambda x, y: x**2, lambda x, y: (x % 4) << 2, lambda x, y: x >> 1, lambda x, y: 1 << (x % 4), lambda x, y: x & 3,
+    lambda x, y: 1 | x, lambda x, y: x ^ y, lambda x, y: x == y, lambda x, y: x != 2, lambda x, y: x < y,
     lambda x, y: x > 0, lambda x, y: x >= y, lambda x, y: (x > 0) & (y > 0), lambda x, y: (x > 0) | (y == 1),
     lambda x, y: (x > 0) ^ (y == 1), lambda x, y: ~(x > 0), lambda x, y: (x > 0) + (y > 0),
-    lambda x, y: (x > 0) * (y > 0), lambda x, y: (x > 0) + y, lambda x, y: (x > 0) * 3, lambda x, y: (x > 0) & y, lambda x, y: (x > 0) == (y > 0),
-    lambda x, y: np.int64(3) + x, lambda x, y: x * np.int64(3), lambda x, y: np.int64(3) > x, lambda x, y: x + True,
-    lambda x, y: np.bool_(True) & (x > 0), lambda x, y: abs(x > 0),
+    lambda x, y: (x > 0) * (y > 0), lambda x, y: (x > 0) + y, lambda x, y: (x > 0) * 3, lambda x, y: (x > 0) & y,
+    lambda x, y: (x > 0) == (y > 0), lambda x, y: np.int64(3) + x, lambda x, y: x * np.int64(3),
+    lambda x, y: np.int64(3) > x, lambda x, y: x + True, lambda x, y: np.bool_(True) & (x > 0),
+    lambda x, y: abs(x > 0),
 ]  # fmt: skip
 
 
