@@ -1,6 +1,7 @@
 """The memory of a jitted `kqv`: open addressing from an int64 key to what its values reduce to.
 
-A row is (key, total) and, for means, also a count. A row whose total is EMPTY is free.
+Slot j holds a key in table[KEY, j] and what its values reduce to in table[TOTAL, j]; means keep a count as well. A slot
+whose total is EMPTY is free. Totals stand together so that emptying the table is one sweep.
 """
 
 from __future__ import annotations
@@ -13,69 +14,70 @@ EMPTY = -(2**63)  # no total: a sum or a best value this low would have overflow
 _MULTIPLIER = np.uint64(0x9E3779B97F4A7C15)  # 2**64 / golden ratio: consecutive keys spread over the table
 
 
-def new_table(tokens: int, columns: int) -> np.ndarray:
-    """A table for at most `tokens` keys, at most half full."""
-    return np.empty((1 << max(3, int(2 * tokens - 1).bit_length()), columns), dtype=np.int64)
+def new_table(tokens: int, rows: int) -> np.ndarray:
+    """A table for at most `tokens` keys: a quarter full while it fits a cache (few collisions), else half full."""
+    room = 4 * tokens if tokens < 1 << 14 else 2 * tokens
+    return np.empty((rows, 1 << max(3, int(room - 1).bit_length())), dtype=np.int64)
 
 
 @numba.njit(cache=True)
 def clear(table: np.ndarray) -> None:
-    for row in range(table.shape[0]):
-        table[row, TOTAL] = EMPTY
+    table[TOTAL, :] = EMPTY
 
 
 @numba.njit(cache=True)
 def _find(table: np.ndarray, key: int) -> int:
-    """The row of the key, or the free row where it belongs."""
-    last = table.shape[0] - 1
-    row = np.int64((np.uint64(key) * _MULTIPLIER) >> np.uint64(33)) & last
-    while table[row, KEY] != key and table[row, TOTAL] != EMPTY:
-        row = (row + 1) & last
-    return row
+    """The slot of the key, or the free slot where it belongs."""
+    size = np.uint64(table.shape[1])  # unsigned throughout: numba then has no negative indices to look out for
+    high = (np.uint64(key) * _MULTIPLIER) >> np.uint64(32)  # the high bits are the well mixed ones
+    slot = (high * size) >> np.uint64(32)
+    while table[KEY, slot] != key and table[TOTAL, slot] != EMPTY:
+        slot = (slot + np.uint64(1)) & (size - np.uint64(1))
+    return slot
 
 
 @numba.njit(cache=True)
 def put_max(table: np.ndarray, key: int, value: int) -> None:
-    row = _find(table, key)
-    table[row, KEY] = key
-    table[row, TOTAL] = max(value, table[row, TOTAL])
+    slot = _find(table, key)
+    table[KEY, slot] = key
+    table[TOTAL, slot] = max(value, table[TOTAL, slot])
 
 
 @numba.njit(cache=True)
 def put_min(table: np.ndarray, key: int, value: int) -> None:
-    row = _find(table, key)
-    table[row, KEY] = key
-    if table[row, TOTAL] == EMPTY or value < table[row, TOTAL]:
-        table[row, TOTAL] = value
+    slot = _find(table, key)
+    table[KEY, slot] = key
+    if table[TOTAL, slot] == EMPTY or value < table[TOTAL, slot]:
+        table[TOTAL, slot] = value
 
 
 @numba.njit(cache=True)
 def put_count(table: np.ndarray, key: int) -> None:
-    row = _find(table, key)
-    table[row, KEY] = key
-    table[row, TOTAL] = 1 if table[row, TOTAL] == EMPTY else table[row, TOTAL] + 1
+    slot = _find(table, key)
+    table[KEY, slot] = key
+    table[TOTAL, slot] = 1 if table[TOTAL, slot] == EMPTY else table[TOTAL, slot] + 1
 
 
 @numba.njit(cache=True)
 def put_mean(table: np.ndarray, key: int, value: int) -> None:
-    row = _find(table, key)
-    if table[row, TOTAL] == EMPTY:
-        table[row, KEY], table[row, TOTAL], table[row, COUNT] = key, value, 1
+    slot = _find(table, key)
+    if table[TOTAL, slot] == EMPTY:
+        table[KEY, slot], table[TOTAL, slot], table[COUNT, slot] = key, value, 1
     else:
-        table[row, TOTAL] += value
-        table[row, COUNT] += 1
+        table[TOTAL, slot] += value
+        table[COUNT, slot] += 1
 
 
 @numba.njit(cache=True)
 def get_total(table: np.ndarray, key: int, default: int) -> int:
-    row = _find(table, key)
-    return default if table[row, TOTAL] == EMPTY else table[row, TOTAL]
+    slot = _find(table, key)
+    return default if table[TOTAL, slot] == EMPTY else table[TOTAL, slot]
 
 
 @numba.njit(cache=True)
 def get_mean(table: np.ndarray, key: int, default: int) -> int:
-    row = _find(table, key)
-    total, count = table[row, TOTAL], table[row, COUNT]
+    slot = _find(table, key)
+    total, count = table[TOTAL, slot], table[COUNT, slot]
     if total == EMPTY:
         return default
     return total // count if total >= 0 else -(-total // count)  # towards zero

@@ -25,7 +25,7 @@ from rasp.graph import Graph, Node
 from rasp.rewrite import simplify
 from rasp.stream import check_sequences, check_tables
 
-_GENERATED_BY = 3  # raise when the generated code changes in a way its text does not show
+_GENERATED_BY = 6  # raise when the generated code changes in a way its text does not show
 
 
 class NumbaMemory:
@@ -34,7 +34,7 @@ class NumbaMemory:
     index = "array"
 
     def __init__(self) -> None:
-        self.columns: list[int] = []  # of each memory's table
+        self.rows: list[int] = []  # of each memory's table
 
     def ring(self, code: Code, name: str, source: str, default: int, offset: int) -> None:
         """An array no longer than the sequence: what is never written keeps the default."""
@@ -46,7 +46,7 @@ class NumbaMemory:
     def equality(self, code: Code, name: str, k: str, q: str, v: str, default: int, reduction: str) -> None:
         memory = f"m{len(code.memories)}"
         code.memories.append(memory)
-        self.columns.append(3 if reduction == "mean" else 2)
+        self.rows.append(3 if reduction == "mean" else 2)
         code.setup.append(f"clear({memory})")
         value = "" if reduction == "count" else f", {v}"
         get = "get_mean" if reduction == "mean" else "get_total"
@@ -98,7 +98,7 @@ def jit_source(graph: Graph) -> tuple[str, Code, list[int]]:
     parts = [_HEADER, _predict(graph, code)]
     if graph.arity == 1:
         parts += [_first_error(code), _generate(code)]
-    return "\n".join(parts), code, memory.columns
+    return "\n".join(parts), code, memory.rows
 
 
 def _loop(code: Code, name: str, arguments: list[str], count: str, after: list[str], result: str, arity: int) -> str:
@@ -184,7 +184,7 @@ class Kernel:
     """A compiled program. Tables default to those of the traced machine; batches bring one of each per row."""
 
     def __init__(self, graph: Graph) -> None:
-        self.source, code, self._columns = jit_source(graph)
+        self.source, code, self._rows = jit_source(graph)
         self.module = load_module(self.source)
         self.arity = graph.arity
         self._known = code.tables
@@ -241,13 +241,12 @@ class Kernel:
         return check_tables(self._known, given)
 
     def _memory(self, tokens: int) -> list[np.ndarray]:
-        """Tables of the right size; a much larger one would cost more to empty than it saves."""
+        """Tables of the right size (a larger one would cost more to empty), kept for the next call."""
         from rasp.hashtable import new_table
 
-        pool = getattr(self._own, "pool", [])
-        if not pool or not 2 * tokens <= len(pool[0]) <= 4 * tokens + 8:
-            self._own.pool = pool = [new_table(tokens, columns) for columns in self._columns]
-        return pool
+        if getattr(self._own, "tokens", None) != tokens:
+            self._own.tokens, self._own.pool = tokens, [new_table(tokens, rows) for rows in self._rows]
+        return self._own.pool  # type: ignore[no-any-return]
 
 
 def jit(graph: Graph) -> Kernel:

@@ -16,7 +16,7 @@ from rasp.simulate import batch_traces, random_tables, random_tapes
 from rasp.stream import Stream
 
 SYMBOLS, STATES = 12, 16
-MACHINES, LENGTH, STEPS = 2048, 10, 32
+MACHINES, LENGTH, STEPS = 4096, 10, 32
 
 
 def bench_interpreters() -> list[Row]:
