@@ -1,0 +1,145 @@
+"""Positional encodings: what position adds to attention scores, to queries and keys, or to the embedding.
+
+Every additive encoding is a function b(i, j) per head. A window of m (Hard-ALiBi) is the one that is -inf for
+j <= i - m and 0 for j > i - m; no window at all is NoPE.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+import torch
+import torch.nn.functional as F
+from torch import Tensor, nn
+
+ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "t5", "fire")
+
+Windows = tuple[int | None, ...]  # one per head; None sees everything before it
+
+T5_BUCKETS, T5_FURTHEST = 32, 128
+FIRE_WIDTH, FIRE_THRESHOLD = 32, 512.0
+
+# Sines have amplitude 1 and fresh embeddings a spread of 0.02: unscaled, position would drown the token.
+SINUSOID_SCALE = 0.02 * math.sqrt(2)
+
+
+def hard_alibi_windows(heads: int, masked: int) -> Windows:
+    """The paper's heads: `masked` of them with windows 1, 2, ..., the rest NoPE."""
+    if not 0 <= masked <= heads:
+        raise ValueError(f"{masked} masked heads were asked for out of {heads}; give a number from 0 to {heads}.")
+    return (*range(1, masked + 1), *[None] * (heads - masked))
+
+
+class HeadGroup(nn.Module):
+    """Heads of one layer that look about equally far back, so that they can be computed (and cached) together."""
+
+    windows: Tensor
+    index: Tensor
+
+    def __init__(self, heads: Sequence[int], windows: Windows) -> None:
+        super().__init__()
+        bounded = [m for m in windows if m is not None]
+        self.heads = tuple(heads)
+        self.reach = max(bounded) if bounded else None  # tokens seen by the furthest-looking head; None: all
+        self.register_buffer("windows", torch.tensor(bounded, dtype=torch.long), persistent=False)
+        self.register_buffer("index", torch.tensor(self.heads, dtype=torch.long), persistent=False)
+
+
+def group_heads(windows: Windows) -> list[HeadGroup]:
+    """Short windows together, longer ones by powers of two, unbounded heads last."""
+    members: dict[float, list[int]] = {}
+    for head, window in enumerate(windows):
+        reach = math.inf if window is None else max(64, 1 << (window - 1).bit_length())
+        members.setdefault(reach, []).append(head)
+    return [HeadGroup(heads, tuple(windows[h] for h in heads)) for _, heads in sorted(members.items())]
+
+
+class ScoreBias(nn.Module):
+    """b(i, j) for the heads of one layer: the encoding's own term, and -inf where a head does not look."""
+
+    slopes: Tensor
+
+    def __init__(self, encoding: str, heads: int) -> None:
+        super().__init__()
+        self.encoding = encoding
+        self.additive = encoding in ("alibi", "t5", "fire")
+        self.relative = encoding != "fire"  # b depends on i - j alone
+        if encoding == "alibi":
+            self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
+        elif encoding == "t5":
+            self.table = nn.Parameter(torch.zeros(T5_BUCKETS, heads))
+        elif encoding == "fire":
+            self.fire = Fire(heads)
+
+    def forward(self, distance: Tensor, query: Tensor, group: HeadGroup, dtype: torch.dtype) -> Tensor:
+        """`distance` is i - j in any shape S, `query` is i and broadcasts to S; returns (heads, *S), or (1, *S)."""
+        hidden = (distance < 0).unsqueeze(0)
+        if group.reach is not None:
+            hidden = hidden | (distance >= group.windows.view(-1, *[1] * distance.dim()))
+        if not self.additive:
+            return torch.zeros_like(hidden, dtype=dtype).masked_fill_(hidden, -math.inf)
+        term = self.term(distance.clamp(min=0), query)  # (*S, all heads of the layer)
+        return term.movedim(-1, 0)[group.index].masked_fill(hidden, -math.inf).to(dtype)
+
+    def term(self, distance: Tensor, query: Tensor) -> Tensor:
+        if self.encoding == "alibi":
+            return -distance.unsqueeze(-1) * self.slopes
+        if self.encoding == "t5":
+            return F.embedding(t5_bucket(distance), self.table)
+        return self.fire(distance, query)
+
+
+def alibi_slopes(heads: int) -> Tensor:
+    return 2.0 ** (-8.0 * torch.arange(1, heads + 1) / max(heads, 1))
+
+
+def t5_bucket(distance: Tensor) -> Tensor:
+    """Distances below half the buckets have one each; beyond, buckets widen logarithmically up to T5_FURTHEST."""
+    exact = T5_BUCKETS // 2
+    ratio = torch.log(distance.clamp(min=exact) / exact) / math.log(T5_FURTHEST / exact)
+    return torch.where(distance < exact, distance, (exact + ratio * exact).long().clamp(max=T5_BUCKETS - 1))
+
+
+class Fire(nn.Module):
+    """FIRE (Li et al.): a small network of log-distance, divided by the log-position of the query once that is far."""
+
+    def __init__(self, heads: int) -> None:
+        super().__init__()
+        self.up = nn.Linear(1, FIRE_WIDTH)
+        self.down = nn.Linear(FIRE_WIDTH, heads)
+        self.curve = nn.Parameter(torch.tensor(0.1))
+        self.threshold = nn.Parameter(torch.tensor(1.0))  # in units of FIRE_THRESHOLD
+
+    def forward(self, distance: Tensor, query: Tensor) -> Tensor:
+        far = torch.maximum(query.to(self.curve.dtype), (self.threshold * FIRE_THRESHOLD).abs())
+        progress = torch.log1p(self.curve.abs() * distance) / torch.log1p(self.curve.abs() * far)
+        return self.down(F.relu(self.up(progress.unsqueeze(-1))))
+
+
+def rotary_angles(positions: Tensor, width: int, base: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Cosines and sines (*positions, 1, 1, width) that turn the first `width` dimensions of q and k of every head."""
+    exact = torch.promote_types(dtype, torch.float32)  # angles of far positions need more than half precision
+    speeds = base ** -(torch.arange(0, width, 2, device=positions.device, dtype=exact) / width)
+    angles = (positions.unsqueeze(-1) * speeds)[..., None, None, :]  # (*positions, 1, 1, width / 2)
+    angles = torch.cat((angles, angles), dim=-1)
+    return angles.cos().to(dtype), angles.sin().to(dtype)
+
+
+def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
+    """Turn the leading dimensions of x (B, T, 2, H, D); dimension d is paired with d + width / 2."""
+    cos, sin = rotation
+    width = cos.shape[-1]
+    turned, rest = x[..., :width], x[..., width:]
+    left, right = turned.chunk(2, dim=-1)
+    turned = turned * cos + torch.cat((-right, left), dim=-1) * sin
+    return torch.cat((turned, rest), dim=-1) if rest.shape[-1] else turned
+
+
+def sinusoids(positions: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
+    """Sines and cosines of geometrically spaced frequencies, (*positions, d_model)."""
+    exact = torch.promote_types(dtype, torch.float32)
+    rates = 1e4 ** -(torch.arange(0, d_model, 2, device=positions.device, dtype=exact) / d_model)
+    angles = positions.unsqueeze(-1) * rates
+    waves = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :d_model]
+    return (waves * SINUSOID_SCALE).to(dtype)
