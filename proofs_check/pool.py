@@ -29,6 +29,8 @@ class PoolError(ConnectionError):
 
 
 class Pool(Protocol):
+    @property
+    def workers(self) -> int: ...
     def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]: ...
     def __enter__(self) -> Pool: ...
     def __exit__(self, *error: object) -> None: ...
@@ -45,6 +47,8 @@ def available_cores() -> int:
 
 
 class InProcess:
+    workers = 1
+
     def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         for item in items:
             yield item, function(item)
@@ -153,6 +157,7 @@ class DaskPool:
         try:
             self._client = Client(address, timeout=timeout, set_as_default=False)
             self._client.wait_for_workers(1, timeout=timeout)
+            self.workers = sum(self._client.nthreads().values())
         except (OSError, ValueError, TypeError) as error:  # a timeout is an OSError too
             with contextlib.suppress(AttributeError):
                 self._client.close()
@@ -174,7 +179,7 @@ class DaskPool:
                 item_of[future.key] = item
                 completed.add(future)
 
-        submit(4 * max(1, sum(self._client.nthreads().values())))
+        submit(4 * self.workers)
         for future in completed:
             submit(1)
             yield item_of.pop(future.key), self._result(future)

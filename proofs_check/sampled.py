@@ -8,7 +8,7 @@ depends neither on how the numbers are cut into chunks, nor on who computes them
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import asdict, dataclass, field, fields
 from functools import partial
@@ -29,6 +29,7 @@ from rasp.turing import check_packing
 from rasp.validation import check_size
 
 STRETCH = 256  # consecutive machines that get tapes of one length; their traces fit the cache
+MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
 CHUNK = 8192  # machines between two entries of the journal
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
 
@@ -175,7 +176,7 @@ class Report:
 
 
 def verify(
-    machines: int = 100_000, *, symbols: int = 12, states: int = 16, length: int | tuple[int, int] = 10,
+    machines: int = 100_000, *, symbols: int = 12, states: int = 16, length: int | Sequence[int] = 10,
     steps: int = 32, n: int = 1, packing: str = "paper", seed: int = 0, strict_in_memory: bool = False,
     workers: int | None = None, dask: str | None = None, resume: str | None = None, engine: str = "jit",
     progress: Progress | None = None, program: str | Predictions | None = None, chunk: int | None = None,
@@ -183,10 +184,11 @@ def verify(
 ) -> Report:  # fmt: skip
     """Run program and machine on random machines and compare with what the sharp theorem says of each.
 
-    `program` replaces `next_tokens` (a function of the same arguments, or "module:function"), to see that a wrong one
-    is caught. `resume` names a journal: chunks found there are not computed again.
+    `length` is a number of cells, or the least and the most. `program` replaces `next_tokens` (a function of the same
+    arguments, or "module:function"), to see that a wrong one is caught. `resume` names a journal: chunks found there
+    are not computed again.
     """
-    shortest, longest = (length, length) if isinstance(length, int) else length
+    shortest, longest = (length, length) if isinstance(length, int) else (min(length), max(length))
     size = chunk or (CHUNK if engine == "jit" else 64)
     sweep = Sweep(machines, symbols, states, shortest, longest, steps, n, packing, seed, strict_in_memory,
                   name_of(program), size)  # fmt: skip
@@ -198,11 +200,12 @@ def verify(
     started = time.perf_counter()
     with nullcontext(pool) if pool else open_pool(count, dask) as opened:
         tally, computed, damaged = _collect(sweep, work, opened, resume, progress)
+        used = opened.workers
     seconds = time.perf_counter() - started
     found = None
     if tally.first_violation >= 0:
         found = counterexample(*sweep.example(tally.first_violation), steps, n, packing, program)
-    return Report(sweep, tally, computed, seconds, count, found, damaged)
+    return Report(sweep, tally, computed, seconds, used, found, damaged)
 
 
 def check_workers(workers: int | None, machines: int, engine: str, dask: str | None) -> int:
@@ -266,7 +269,8 @@ def run_chunk(sweep: Sweep, engine: str, program: str | Predictions | None, chun
     first = chunk * sweep.chunk
     end = min(first + sweep.chunk, sweep.machines)
     while first < end:
-        stop = min(end, (first // STRETCH + 1) * STRETCH)
+        rows = max(1, MOST_TOKENS // ((sweep.length(first) + 4) * (sweep.steps + 1)))
+        stop = min(end, (first // STRETCH + 1) * STRETCH, first + rows)
         tally.add(_stretch(sweep, engine, program, first, stop - first))
         first = stop
     return asdict(tally)

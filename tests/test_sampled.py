@@ -101,8 +101,10 @@ def test_engines_agree(engine: str) -> None:
     assert verify(engine=engine, **options).result() == verify(**options).result()
 
 
-def test_chunks_do_not_matter(small: Report) -> None:
+def test_chunks_do_not_matter(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verify(**{**SMALL, "chunk": 300}).result() == small.result()
+    monkeypatch.setattr("proofs_check.sampled.MOST_TOKENS", 10_000)
+    assert verify(**{**SMALL, "length": range(3, 9)}).result() == small.result()
 
 
 def test_workers_do_not_matter_and_one_may_be_killed(small: Report) -> None:
@@ -289,7 +291,7 @@ def test_dask_gives_the_same_and_a_worker_may_be_killed(small: Report) -> None:
 
 @pytest.mark.parametrize(("options", "message"), [
     ({"n": 0}, "n must be"), ({"n": 9}, "does not fit"), ({"length": 0}, "length 0"),
-    ({"length": (5, 3)}, "length 5 to 3"), ({"machines": 0}, "at least one"), ({"steps": 0}, "at least one"),
+    ({"length": (0, 3)}, "length 0 to 3"), ({"machines": 0}, "at least one"), ({"steps": 0}, "at least one"),
     ({"workers": 0}, "workers"), ({"symbols": 0}, "at least"),
     ({"packing": "tight"}, "packing"), ({"engine": "steam"}, "engine"),
 ])  # fmt: skip
