@@ -35,14 +35,15 @@ class Table:
 
     def __call__(self, *args: Any) -> Any:
         if any(isinstance(a, Scalar) for a in args):
-            return Scalar(Expr("table", tuple(_expr(a) for a in args), self))
+            return Scalar(Expr("table", tuple(as_int(_expr(a)) for a in args), self))
         return self.lookup(*args)
 
     def lookup(self, *args: Any) -> int:
         if self.values is None:
             raise TypeError(f"{self.name} is an unknown function: it has no value at {args}")
-        inside = all(0 <= a < size for a, size in zip(args, self.values.shape, strict=True))
-        return int(self.values[args]) if inside else 0
+        place = tuple(int(a) for a in args)
+        inside = all(0 <= a < size for a, size in zip(place, self.values.shape, strict=True))
+        return int(self.values[place]) if inside else 0
 
     def __repr__(self) -> str:
         return f"Table({self.name})"
