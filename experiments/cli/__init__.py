@@ -11,12 +11,12 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli import bench, graph, machines, run
+from experiments.cli import bench, compile, graph, machines, run, verify
 
 app = typer.Typer(
     name="turing-programs",
     help="RASP-L, Turing machines, the theorem about them, and transformers compiled from both.",
-    epilog="Examples:  turing-programs run bb4  ·  turing-programs run random:12x16:0 --on rasp --steps 8",
+    epilog="Examples:  turing-programs verify  ·  turing-programs run bb4 --on compiled  ·  turing-programs machines",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
@@ -39,7 +39,7 @@ def _root(
     pass
 
 
-for _group in (run, machines, graph):
+for _group in (verify, run, compile, machines, graph):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
 

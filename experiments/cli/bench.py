@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Annotated
+
 import typer
 
 from experiments.cli.common import JsonOption, print_rows
@@ -15,3 +17,23 @@ def interpreters(json: JsonOption = False) -> None:
     from experiments.benchmarks.interpreters import bench_interpreters
 
     print_rows("interpreters: next_token_turing, 12 symbols x 16 states, n = 1, one core", bench_interpreters(), json)
+
+
+@app.command(epilog="Example:  turing-programs bench verify --machines 200000")
+def verify(
+    machines: Annotated[int, typer.Option(min=1, help="Machines in each measurement.")] = 1_000_000,
+    dask: Annotated[bool, typer.Option("--dask/--no-dask", help="Also a Dask cluster on this machine.")] = True,
+    json: JsonOption = False,
+) -> None:
+    """Sampled verification end to end: one worker, two workers, Dask."""
+    from experiments.benchmarks.verify import bench_verify
+
+    print_rows("verify: 12 symbols x 16 states, 10 cells, 32 steps, n = 1", bench_verify(machines, dask=dask), json)
+
+
+@app.command(epilog="Example:  turing-programs bench compile --json")
+def compile(json: JsonOption = False) -> None:
+    """Size, speed and correctness of the compiled transformers, and of stock tracr where it can compile at all."""
+    from experiments.benchmarks.compiling import bench_compile
+
+    print_rows("compile: 12 symbols x 16 states, n = 1, one core", bench_compile(), json)

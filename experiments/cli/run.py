@@ -70,14 +70,16 @@ def run(
 
     chosen = read_machine(machine)
     start = _first_tape(chosen, machine, tape, steps, room)
-    tagged = make_simulable(chosen, len(start) - 3, n) if (on == "compiled" if tags is None else tags) else None
+    model = _saved_model(on)
+    wants_tags = tags if tags is not None else on == "compiled" or _is_tagged(model, chosen)
+    tagged = make_simulable(chosen, len(start) - 3, n) if wants_tags else None
     runs, decode = (tagged.machine, tagged.decode) if tagged else (chosen, chosen.decode)
     at = chosen.decode(start)
     first = tagged.encode(at.cells, at.head, at.state) if tagged else start
     if tagged and packing == "paper" and on == "rasp":
         packing = "unbounded"  # tags are there to lift the limits; the step bound is one of them
     true_steps = len(chosen.trace(start, steps)) // (len(start) + 1) - 1
-    playback = play(runs, first, steps, _writer(on, runs, n, packing, engine, backend, true_steps))
+    playback = play(runs, first, steps, _writer(on, runs, n, packing, engine, backend, true_steps, model))
     if json:
         print_json({"machine": machine, "on": on, **_report(playback, chosen, decode, n, packing)})
     else:
@@ -99,29 +101,45 @@ def _first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, 
 
 
 def _writer(
-    on: str, machine: TuringMachine, n: int, packing: str, engine: str, backend: str, steps: int
+    on: str, machine: TuringMachine, n: int, packing: str, engine: str, backend: str, steps: int, model: Any
 ) -> Writer | None:
     """Who continues the prompt; None for the machine itself."""
     if on == "machine":
         return None
+    from rasp.formats import to_json
+
     if on == "rasp":
         from rasp import generate
 
         return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)
-    model = _model(on, machine, n, backend, steps)
+    if model is None:
+        from compile import compile_machine
+
+        model = compile_machine(machine, backend=backend, n=n, steps=max(steps, 1))
+    elif model.config.extra.get("machine") != to_json(machine):
+        raise ValueError(f"the model in {on} was compiled for another machine; compile this one, or run that one")
     return lambda prompt, count: model.generate(prompt, count)  # type: ignore[no-any-return]
 
 
-def _model(on: str, machine: TuringMachine, n: int, backend: str, steps: int) -> Any:
-    if on == "compiled":
-        from compile import compile_machine
-
-        return compile_machine(machine, backend=backend, n=n, steps=max(steps + 1, 2))
+def _saved_model(on: str) -> Any:
+    """The model in the folder that --on names, if it names one."""
+    if on in ("machine", "rasp", "compiled"):
+        return None
     if not Path(on).is_dir():
         raise ValueError(f"--on {on!r} is neither machine, rasp, compiled nor the folder of a compiled model")
-    from compile import load_compiled
+    from compile import Transformer
 
-    return load_compiled(on, machine)
+    model = Transformer.from_pretrained(on)
+    if "machine" not in model.config.extra:
+        raise ValueError(f"the model in {on} was not compiled from a machine")
+    return model
+
+
+def _is_tagged(model: Any, chosen: TuringMachine) -> bool:
+    """Whether the saved model is for the machine with tagged cells."""
+    from rasp.formats import from_json
+
+    return model is not None and len(from_json(model.config.extra["machine"]).symbols) > len(chosen.symbols)
 
 
 # --- showing ----------------------------------------------------------------------------------------------------------

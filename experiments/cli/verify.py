@@ -1,0 +1,158 @@
+"""`turing-programs verify`, `prove` and `theorem`: the theorem sampled, proved, and on one page."""
+
+from __future__ import annotations
+
+import json as jsonlib
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, versions
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Examples:  turing-programs verify  ·  turing-programs verify -m 1000000 --n 2 --length 5:50  ·  "
+        "turing-programs verify --steps 64 --resume long.journal"
+    )(verify)
+    app.command(
+        epilog="Examples:  turing-programs prove  ·  turing-programs prove --quick  ·  "
+        "turing-programs prove --certificate smt/"
+    )(prove)
+    app.command(epilog="Example:  turing-programs theorem -o theorem/")(theorem)
+
+
+OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write the report: .json or .txt")]
+
+
+def verify(
+    machines: Annotated[int, typer.Option("--machines", "-m", help="How many random machines.")] = 100_000,
+    symbols: Annotated[int, typer.Option(help="Symbols of each machine.")] = 12,
+    states: Annotated[int, typer.Option(help="States of each machine.")] = 16,
+    length: Annotated[str, typer.Option("--length", "-l", help="Cells of each tape, or LEAST:MOST.")] = "10",
+    steps: Annotated[int, typer.Option("--steps", "-t", help="Steps of each run.")] = 32,
+    n: NOption = 1,
+    packing: PackingOption = "paper",
+    seed: Annotated[int, typer.Option(help="Which random machines.")] = 0,
+    strict_in_memory: Annotated[
+        bool, typer.Option("--strict-in-memory", help="Also demand that the head never stands on an end marker.")
+    ] = False,
+    workers: Annotated[int | None, typer.Option(help="Processes; default: one per core.")] = None,
+    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None,
+    resume: Annotated[
+        str | None, typer.Option(help="Journal of finished chunks: written as they finish, read at the start.")
+    ] = None,
+    engine: Annotated[str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.")] = "jit",
+    program: Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")] = None,
+    output: OutputOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Check the theorem on random machines: is the program wrong exactly where the theorem says, and nowhere else?
+
+    Exit code 0 if no run violates the sharp theorem, 1 if one does.
+    """
+    from proofs_check import verify as run_verify
+
+    with _bar("machines", machines) as progress:
+        report = run_verify(
+            machines, symbols=symbols, states=states, length=_length(length), steps=steps, n=n, packing=packing,
+            seed=seed, strict_in_memory=strict_in_memory, workers=workers, dask=dask, resume=resume, engine=engine,
+            progress=progress, program=program,
+        )  # fmt: skip
+    result = {**report.to_json(), "versions": versions()}
+    if output is not None:
+        output.write_text(jsonlib.dumps(result, indent=2) if output.suffix == ".json" else report.render() + "\n")
+    if json:
+        print_json(result)
+    else:
+        _say(report.render(), report.ok)
+    if not report.ok:
+        raise typer.Exit(1)
+
+
+def _length(text: str) -> int | tuple[int, int]:
+    parts = text.split(":")
+    if len(parts) > 2 or not all(part.strip().lstrip("-").isdigit() for part in parts):
+        raise ValueError(f"--length {text!r} is neither a number of cells nor LEAST:MOST, for example 5:50")
+    cells = [int(part) for part in parts]
+    return cells[0] if len(cells) == 1 else (cells[0], cells[1])
+
+
+def prove(
+    quick: Annotated[bool, typer.Option("--quick", help="Only what goes through in seconds.")] = False,
+    mutants: Annotated[bool, typer.Option("--mutants/--no-mutants", help="Also refute wrong programs.")] = True,
+    certificate: Annotated[
+        Path | None, typer.Option(help="Write each claim as SMT-LIB to this folder, for another solver.")
+    ] = None,
+    json: JsonOption = False,
+) -> None:
+    """Prove the lemmas for all machines at once with z3, and see that they fail on wrong programs.
+
+    Exit code 0 if every lemma is proved and every wrong program refuted, 1 otherwise.
+    """
+    from proofs_check.proving import prove as run_prove
+
+    with _bar("claims") as progress:
+        report = run_prove(quick=quick, mutants=mutants, certificate=certificate, progress=progress)
+    if json:
+        print_json({**report.to_json(), "versions": versions()})
+    else:
+        _say(report.render(), report.all_proved)
+    if not report.all_proved:
+        raise typer.Exit(1)
+
+
+def theorem(
+    output: Annotated[
+        Path, typer.Option("-o", "--output", help="Folder for the page (theorem.md) and its figures.")
+    ] = Path("theorem"),
+    full: Annotated[bool, typer.Option("--full", help="At full size: about half an hour instead of a minute.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Everything about the theorem on one page: claim, evidence gathered just now, verdict."""
+    from rich.console import Console
+
+    from proofs_check import theorem_page
+
+    with Console(stderr=True).status("gathering evidence") as status:
+        page = theorem_page(output, quick=not full, progress=lambda what: status.update(what))
+    if json:
+        print_json({**page.to_json(), "versions": versions()})
+    else:
+        _say(page.render(), page.ok)
+        typer.echo("wrote " + ", ".join(str(file) for file in page.files))
+    if not page.ok:
+        raise typer.Exit(1)
+
+
+def _say(text: str, ok: bool) -> None:
+    """The report, its last paragraph in the colour of the verdict."""
+    from rich.console import Console
+
+    console = Console(highlight=False, markup=False)
+    before, _, verdict = text.rpartition("\n\n")
+    console.print(before + "\n")
+    console.print(verdict, style="bold green" if ok else "bold red")
+
+
+@contextmanager
+def _bar(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+    """A progress bar on standard error, told (done, total)."""
+    from rich.progress import (
+        BarColumn,
+        MofNCompleteColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+
+    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    from rich.console import Console
+
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(what, total=total)
+        yield lambda done, of: bar.update(task, completed=done, total=of)
