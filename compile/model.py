@@ -42,7 +42,7 @@ DTYPES = {"float32": torch.float32, "float64": torch.float64}
 NORMS = ("none", "layernorm", "rmsnorm")
 ACTIVATIONS: dict[str, Callable[[Tensor], Tensor]] = {"relu": F.relu, "gelu": F.gelu}
 
-MOST_LAYERS = 1_000
+MOST_LAYERS = MOST_HEADS = 1_000
 LARGEST_SIZE = 2**24  # of any one dimension
 MOST_PARAMETERS = 2**33  # 32 GB of float32: more is a damaged file or a mistake, not a model for this program
 
@@ -113,6 +113,9 @@ class TransformerConfig:
         object.__setattr__(self, "registers", tuple(_as_register(r) for r in self.registers))
         object.__setattr__(self, "extra", _as_json(self.extra))
         _check_numbers(self)
+        for name in ("norm_epsilon", "scale", "rotary_fraction", "rotary_base"):
+            value = getattr(self, name)
+            object.__setattr__(self, name, value if value is None else float(value))
         _check_choices(self)
         _check_shapes(self)
         _check_names(self)
@@ -121,6 +124,8 @@ class TransformerConfig:
     def shapes(self) -> tuple[LayerShape, ...]:
         """Heads with their windows, d_head and d_mlp of every layer."""
         heads = _per_layer("heads", self.heads, self.layers)
+        for count in heads:
+            _need_size("heads", count, 0, MOST_HEADS)
         d_head = _per_layer("d_head", _default_d_head(self, heads) if self.d_head is None else self.d_head, self.layers)
         d_mlp = _per_layer("d_mlp", 4 * self.d_model if self.d_mlp is None else self.d_mlp, self.layers)
         return tuple(map(LayerShape, _windows_per_layer(self.windows, heads), d_head, d_mlp))

@@ -112,7 +112,7 @@ def _make_config(config_class: type[TransformerConfig], values: dict[str, Any], 
     given = {key: value for key, value in values.items() if key not in FORMAT and key not in SUMS}
     try:
         config = config_class.from_dict(given)
-    except (ValueError, TypeError) as error:
+    except (ValueError, TypeError, ArithmeticError) as error:
         raise InvalidModel(f"{folder / CONFIG} does not describe a model: {error} {AGAIN}") from error
     if _sum_of_config(values) != values["config_sha256"]:
         raise InvalidModel(f"{folder / CONFIG} was changed after it was saved (its SHA-256 differs). {AGAIN}")

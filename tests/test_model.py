@@ -499,6 +499,7 @@ def test_sizes_and_summary() -> None:
         ({"layers": True}, "layers is True"),
         ({"layers": 10**9}, "layers is 1000000000"),
         ({"d_model": 10**12}, "d_model"),
+        ({"heads": 10**12}, "heads is 1000000000000"),
         ({"heads": (1, 2)}, "heads has 2 entries for 3 layers"),
         ({"heads": 5, "d_head": None}, "not a multiple"),
         ({"d_head": 0}, "d_head of layer 0"),
