@@ -120,7 +120,7 @@ class Builder:
         if expr == arg(0):
             return inputs[0]
         sources = [self.nodes[i] for i in inputs]
-        if self.hoist and all(source.op == "delay" for source in sources):
+        if self.hoist and sources and all(source.op == "delay" for source in sources):
             return self._hoist(expr, sources)
         return self.add(Node("map", tuple(inputs), expr))
 

@@ -15,14 +15,14 @@ from rasp.library import argmax, firsts, has_seen, lasts, maximum, num_prev, pre
 LIST = [3, 1, 4, 1, 5, 9, 2, 6]
 
 UNARY: list[Callable[[Any], Any]] = [
-    lambda a: a + 1, lambda a: a % 3, lambda a: -a, lambda a: 1 if a > 1 else 0, lambda a: a == 2, lambda a: a / 2,
+    lambda a: a + 1, lambda a: a % 3, lambda a: 0 - a, lambda a: 1 if a > 1 else 0, lambda a: a == 2, lambda a: a / 2,
     lambda a: 5 // a if a else 0, lambda a: 7 % a, lambda a: a in (1, 2, 4), lambda a: LIST[a % 8], lambda a: 4,
     lambda a: abs(a) % 5, lambda a: (a > 0) & (a < 3), lambda a: a * 1.5,
 ]  # fmt: skip
 BINARY: list[Callable[[Any, Any], Any]] = [
     lambda a, b: a + b, lambda a, b: a if b else 0, lambda a, b: a if a > b else b, lambda a, b: (a * b) % 7,
     lambda a, b: a == b, lambda a, b: a and not b, lambda a, b: (a + b) / 2, lambda a, b: a // b, lambda a, b: b,
-    lambda a, b: LIST[(a + b) % 8], lambda a, b: a - b if a != b else 3,
+    lambda a, b: LIST[(a + b) % 8], lambda a, b: a + 0 - b if a != b else 3,
 ]  # fmt: skip
 CHEAP: list[Callable[[Any, Any], Any]] = [  # predicates whose cost does not grow
     operator.eq, lambda k, q: q == k + 1, lambda k, q: k, lambda k, q: k == 1, lambda k, q: q, lambda k, q: q > 0,
