@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections.abc import Callable, Sequence
+from functools import partial
 from importlib import import_module
 from typing import TYPE_CHECKING, Any, Protocol
 
@@ -42,10 +43,12 @@ def name_of(program: str | Predictions | None) -> str:
 
 
 def resolve(program: str | Predictions | None) -> Predictions | None:
-    """The function itself, if it was given as "module:function"."""
+    """The function itself, if it was given as "module:function", or as "mutant:" and a name from `mutants.py`."""
     if not isinstance(program, str):
         return program
     module, _, function = program.partition(":")
+    if module == "mutant":
+        return _mutant(function)
     try:
         found = getattr(import_module(module), function)
     except (ImportError, AttributeError, ValueError):
@@ -53,6 +56,14 @@ def resolve(program: str | Predictions | None) -> Predictions | None:
     if not callable(found):
         raise ValueError(f"program {program!r} is not a function of (x, machine, n, packing)")
     return found  # type: ignore[no-any-return]
+
+
+def _mutant(name: str) -> Predictions:
+    from proofs_check.mutants import MUTANTS
+
+    if name not in MUTANTS:
+        raise ValueError(f"program 'mutant:{name}' cannot be found: the mutants are {', '.join(map(repr, MUTANTS))}")
+    return partial(MUTANTS[name].call, "next_tokens")
 
 
 def first_errors(

@@ -80,12 +80,31 @@ def test_a_wrong_program_is_caught_and_the_counterexample_is_small(program: str)
     json.dumps(report.to_json())
 
 
+MUTANT: dict[str, Any] = {"machines": 40, "engine": "eager", "steps": 8, "length": 7}
+
+
+@pytest.mark.parametrize("name", [
+    "the head never moves", "the gram is one token short", "the mean of the matches is taken",
+])  # fmt: skip
+def test_mutants_of_the_proofs_are_caught_by_sampling_too(name: str) -> None:
+    assert not verify(**MUTANT, program=f"mutant:{name}").ok
+
+
+@pytest.mark.slow
+def test_every_mutant_is_caught_but_those_that_change_nothing_here() -> None:
+    from proofs_check.mutants import MUTANTS
+
+    missed = {name for name in MUTANTS if verify(**MUTANT, program=f"mutant:{name}").ok}
+    # conditions of the program's `where` are 0 or 1, for which these two are right
+    assert missed == {"where takes negative conditions for false", "where looks at the last bit only"}
+
+
 def test_a_wrong_program_is_judged_alike_by_every_engine() -> None:
     jit, eager = (verify(66, program=wrong_programs.colliding_hash, engine=e) for e in ("jit", "eager"))
     assert jit.result() == eager.result() and jit.tally.violations > 10
 
 
-@pytest.mark.parametrize("program", ["nowhere:f", "wrong_programs:nothing", "wrong_programs", "json:decoder"])
+@pytest.mark.parametrize("program", ["nowhere:f", "wrong_programs:nothing", "wrong_programs", "json:decoder", "mutant:x"])
 def test_an_unknown_program_is_refused(program: str) -> None:
     with pytest.raises(ValueError, match="program"):
         verify(10, program=program)
