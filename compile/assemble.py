@@ -1,4 +1,4 @@
-"""Readings become matrices: the lowered layers as one `Transformer`."""
+"""Readings become matrices: a network as one `Transformer`."""
 
 from __future__ import annotations
 
@@ -9,29 +9,23 @@ import numpy as np
 import torch
 
 from compile.errors import REFUSED
-from compile.lower import Lowered
 from compile.model import Transformer, TransformerConfig
+from compile.network import Network
 from compile.stream import BIAS, START, Head, Layer, Reading
 
 GELU_SCALE = 1e4  # gelu(s t) / s differs from relu(t) by at most 0.17 / s
 ALARM = 100.0  # logit of "a count ran over", far above the 1 of an answer
 
-REFUSAL = (
-    "a count ran over: this model was compiled to count to {counts}{positions}; shorten the input or compile with a "
-    "larger capacity"
-)
-
 
 def assemble(
-    lowered: Lowered, *, dtype: str = "float32", activation: str = "relu", extra: dict[str, Any] | None = None,
+    network: Network, *, activation: str = "relu", extra: dict[str, Any] | None = None,
     token_names: Sequence[str] = (),
 ) -> Transformer:  # fmt: skip
     """A model whose only norm is none, whose score scale is 1, and that puts `copies` start tokens before its input."""
-    config = _config(lowered, dtype, activation, extra or {}, token_names)
-    model = Transformer.zeros(config)
+    model = Transformer.zeros(_config(network, activation, extra or {}, token_names))
     with torch.no_grad():
-        _write_ends(model, lowered)
-        for block, layer in zip(model.blocks, lowered.layers, strict=True):
+        _write_ends(model, network)
+        for block, layer in zip(model.blocks, network.layers, strict=True):
             if layer.heads:
                 _write_heads(block.attn, layer.heads)
             if layer.units:
@@ -39,16 +33,13 @@ def assemble(
     return model
 
 
-def _config(
-    lowered: Lowered, dtype: str, activation: str, extra: dict[str, Any], token_names: Sequence[str]
-) -> TransformerConfig:
-    layers, tokens = lowered.layers, lowered.plan.domains.vocabulary
-    start = tokens[-1] + 1
+def _config(network: Network, activation: str, extra: dict[str, Any], token_names: Sequence[str]) -> TransformerConfig:
+    layers, start = network.layers, network.tokens[-1] + 1
     names = [*(token_names or map(str, range(start))), "start"]
     return TransformerConfig(
         vocabulary=start + 1,
         layers=len(layers),
-        d_model=lowered.d_model,
+        d_model=network.d_model,
         heads=tuple(len(layer.heads) for layer in layers),
         d_head=tuple(max((head.width for head in layer.heads), default=1) for layer in layers),
         d_mlp=tuple(len(layer.units) for layer in layers),
@@ -58,42 +49,28 @@ def _config(
         unembed_bias=True,
         scale=1.0,
         prepend=start,
-        prepend_count=lowered.copies,
-        refusal=_refusal(lowered),
-        outputs=_outputs(lowered),
-        dtype=dtype,
+        prepend_count=network.copies,
+        refusal=network.refusal,
+        outputs=(*network.answer, *([] if network.overflow is None else [REFUSED])),
+        dtype=network.dtype,
         token_names=names,
         head_labels=tuple(tuple(head.label for head in layer.heads) for layer in layers),
         mlp_labels=tuple("; ".join(layer.labels) for layer in layers),
-        registers=tuple((r.name, r.start, r.stop, r.values) for r in lowered.registers),
+        registers=tuple((r.name, r.start, r.stop, r.values) for r in network.registers),
         extra=extra,
     )
 
 
-def _refusal(lowered: Lowered) -> str:
-    capacity = lowered.plan.domains.capacity
-    positions = f" and {capacity.positions} positions" if capacity.positions else ""
-    return REFUSAL.format(counts=capacity.counts, positions=positions)
-
-
-def _outputs(lowered: Lowered) -> tuple[int, ...]:
-    """The value of each logit."""
-    values = tuple(lowered.views[lowered.plan.graph.output])
-    return values if lowered.overflow is None else (*values, REFUSED)
-
-
-def _write_ends(model: Transformer, lowered: Lowered) -> None:
+def _write_ends(model: Transformer, network: Network) -> None:
     embedding = np.zeros(tuple(model.embed.weight.shape))
     embedding[-1, START] = 1.0
-    for i in lowered.plan.at(-1):
-        if lowered.plan.graph.nodes[i].op == "input":
-            for token, reading in lowered.views[i].items():
-                for dim, coefficient in reading.items():
-                    embedding[token, dim] = coefficient
+    for token, reading in network.input.items():
+        for dim, coefficient in reading.items():
+            embedding[token, dim] = coefficient
     model.embed.weight.copy_(torch.from_numpy(embedding))
-    rows = list(lowered.views[lowered.plan.graph.output].values())
-    if lowered.overflow is not None:
-        rows.append({lowered.overflow: ALARM})
+    rows = list(network.answer.values())
+    if network.overflow is not None:
+        rows.append({network.overflow: ALARM})
     _write(model.unembed, rows)
 
 

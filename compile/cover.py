@@ -35,7 +35,7 @@ class Box:
 
 def cover(e: Expr, domains: Sequence[Set], most: int) -> list[Box]:
     """Disjoint boxes that cover the product of `domains`, with the value of `e` on each."""
-    return _merge(_Splitting(domains, most).boxes(e))
+    return merge(_Splitting(domains, most).boxes(e))
 
 
 class _Splitting:
@@ -148,7 +148,7 @@ def _agreeing_rows(table: np.ndarray, place: int) -> list[list[int]]:
 # --- merging ----------------------------------------------------------------------------------------------------------
 
 
-def _merge(boxes: list[Box]) -> list[Box]:
+def merge(boxes: list[Box]) -> list[Box]:
     """Unite boxes that differ in one side only, until none do."""
     while True:
         before = len(boxes)

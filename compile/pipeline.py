@@ -53,7 +53,7 @@ def compile_hard_alibi(
     prepared = split_counts(prepared)
     plan = schedule(prepared.graph, prepared.domains, short_counts=True)
     lowered = lower(plan, dtype)
-    model = assemble(lowered, dtype=dtype, activation=activation, token_names=token_names, extra=extra)
+    model = assemble(lowered.network, activation=activation, token_names=token_names, extra=extra)
     if check:
         validate(model, lowered, prepared, examples)
     return model
