@@ -1,0 +1,85 @@
+"""The lemmas as SMT-LIB 2 files, so that a proof need not be taken from z3 alone.
+
+One file for each formula, and `manifest.json` with what each lemma claims and what a solver must answer. `confirm` has
+cvc5 read a file and answer.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from proofs_check.lemmas import LEMMAS, LOGIC, PRINTED, Lemma, Program, Query, lemma
+
+
+@dataclass(frozen=True)
+class Certificate:
+    lemma: str
+    query: str
+    file: str
+    expect: str
+
+
+def smtlib(claim: str, query: Query) -> str:
+    """The query as a script: any SMT-LIB 2 solver must answer what its status says."""
+    body = query.solver().to_smt2()
+    body = body.replace("(check-sat)\n", "").partition("(set-info :status unknown)\n")
+    text = body[2] or body[0]
+    quiet = re.sub(r'["\n]', " ", f"{claim}: {query.name}")
+    return (f'(set-logic {LOGIC})\n(set-info :smt-lib-version 2.6)\n(set-info :source "{quiet}")\n'
+            f"(set-info :status {query.expect})\n{text}(check-sat)\n(exit)\n")  # fmt: skip
+
+
+def write_certificates(
+    folder: str | Path,
+    lemmas: Iterable[str] | None = None,
+    program: Program = PRINTED,
+    progress: Callable[[str, int, int], None] | None = None,
+) -> list[Certificate]:
+    """Write the files of these lemmas (all by default) into a folder, made if need be."""
+    target = Path(folder)
+    if target.exists() and not target.is_dir():
+        raise ValueError(f"{target} is a file: certificates need a folder to be written into")
+    target.mkdir(parents=True, exist_ok=True)
+    chosen = LEMMAS if lemmas is None else tuple(lemma(name) for name in lemmas)
+    written: list[Certificate] = []
+    for done, one in enumerate(chosen):
+        if progress:
+            progress(one.name, done, len(chosen))
+        written.extend(_write(target, one, program))
+    manifest = {"logic": LOGIC, "program": program.name, "lemmas": [_entry(one, written) for one in chosen]}
+    (target / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    return written
+
+
+def _write(target: Path, one: Lemma, program: Program) -> list[Certificate]:
+    written = []
+    for i, query in enumerate(one.build(program)):
+        name = f"{one.name}-{i:03d}.smt2"
+        (target / name).write_text(smtlib(one.claim, query))
+        written.append(Certificate(one.name, query.name, name, query.expect))
+    return written
+
+
+def _entry(one: Lemma, written: list[Certificate]) -> dict[str, Any]:
+    files = [{"file": c.file, "case": c.query, "expect": c.expect} for c in written if c.lemma == one.name]
+    return {"name": one.name, "claim": one.claim, "scope": one.scope, "files": files}
+
+
+def confirm(text: str, timeout: float = 60.0) -> str:
+    """What cvc5 answers to a script: sat, unsat or unknown."""
+    import cvc5
+
+    manager = cvc5.TermManager()
+    solver = cvc5.Solver(manager)
+    solver.setOption("tlimit-per", str(int(timeout * 1000)))
+    parser = cvc5.InputParser(solver)
+    parser.setStringInput(cvc5.InputLanguage.SMT_LIB_2_6, text, "certificate")
+    symbols, answer = parser.getSymbolManager(), ""
+    while not (command := parser.nextCommand()).isNull():
+        answer = command.invoke(solver, symbols).strip() or answer
+    return answer
