@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import torch
 from compile.errors import REFUSED
 from compile.model import Transformer, TransformerConfig
 from compile.network import Network
+from compile.shapes import Shape, fit
 from compile.stream import BIAS, START, Head, Layer, Reading
 
 GELU_SCALE = 1e4  # gelu(s t) / s differs from relu(t) by at most 0.17 / s
@@ -19,33 +21,44 @@ ALARM = 100.0  # logit of "a count ran over", far above the 1 of an answer
 
 def assemble(
     network: Network, *, activation: str = "relu", extra: dict[str, Any] | None = None,
-    token_names: Sequence[str] = (),
+    token_names: Sequence[str] = (), shape: Shape | None = None,
 ) -> Transformer:  # fmt: skip
-    """A model whose only norm is none, whose score scale is 1, and that puts `copies` start tokens before its input."""
-    model = Transformer.zeros(_config(network, activation, extra or {}, token_names))
+    """A model without norms, of score scale 1, that puts `copies` start tokens before its input.
+
+    It is as large as the network needs, or of the given `shape`.
+    """
+    layers = fit(network, shape) if shape else network.layers
+    config = _config(network, layers, activation=activation, extra=extra or {}, **_sizes(network, layers, shape))
+    model = Transformer.zeros(replace(config, token_names=_names(network, token_names)))
     with torch.no_grad():
         _write_ends(model, network)
-        for block, layer in zip(model.blocks, network.layers, strict=True):
+        for block, layer in zip(model.blocks, layers, strict=True):
             if layer.heads:
                 _write_heads(block.attn, layer.heads)
-            if layer.units:
+            if block.has_mlp:
                 _write_units(block.mlp, layer, GELU_SCALE if activation == "gelu" else 1.0)
     return model
 
 
-def _config(network: Network, activation: str, extra: dict[str, Any], token_names: Sequence[str]) -> TransformerConfig:
-    layers, start = network.layers, network.tokens[-1] + 1
-    names = [*(token_names or map(str, range(start))), "start"]
+def _sizes(network: Network, layers: Sequence[Layer], shape: Shape | None) -> dict[str, Any]:
+    if shape:
+        return {"d_model": shape.d_model, "d_head": shape.d_head, "d_mlp": shape.d_mlp}
+    d_head = tuple(max((head.width for head in layer.heads), default=1) for layer in layers)
+    return {"d_model": network.d_model, "d_head": d_head, "d_mlp": tuple(len(layer.units) for layer in layers)}
+
+
+def _names(network: Network, given: Sequence[str]) -> list[str]:
+    return [*(given or map(str, range(network.tokens[-1] + 1))), "start"]
+
+
+def _config(network: Network, layers: Sequence[Layer], **options: Any) -> TransformerConfig:
+    start = network.tokens[-1] + 1
     return TransformerConfig(
         vocabulary=start + 1,
         layers=len(layers),
-        d_model=network.d_model,
         heads=tuple(len(layer.heads) for layer in layers),
-        d_head=tuple(max((head.width for head in layer.heads), default=1) for layer in layers),
-        d_mlp=tuple(len(layer.units) for layer in layers),
         windows=tuple(tuple(head.window for head in layer.heads) for layer in layers),
         norm="none",
-        activation=activation,
         unembed_bias=True,
         scale=1.0,
         prepend=start,
@@ -53,11 +66,10 @@ def _config(network: Network, activation: str, extra: dict[str, Any], token_name
         refusal=network.refusal,
         outputs=(*network.answer, *([] if network.overflow is None else [REFUSED])),
         dtype=network.dtype,
-        token_names=names,
         head_labels=tuple(tuple(head.label for head in layer.heads) for layer in layers),
         mlp_labels=tuple("; ".join(layer.labels) for layer in layers),
         registers=tuple((r.name, r.start, r.stop, r.values) for r in network.registers),
-        extra=extra,
+        **options,
     )
 
 

@@ -27,11 +27,11 @@ def compile_machine(
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise CompileError(f"steps is {steps!r}; give the number of machine steps to run, from 1 on")
     extra = {"backend": backend, "machine": machine.name, "n": n, "steps": steps, "packing": packing}
+    examples = sample_traces(machine, steps)
     if backend == "lean":
         from compile.lean import compile_lean
 
-        return compile_lean(machine, n=n, steps=steps, extra=extra, **options)
-    examples = sample_traces(machine, steps)
+        return compile_lean(machine, n=n, steps=steps, extra=extra, examples=examples, **options)
     return compile_program(
         lambda x: next_tokens(x, machine, n, packing), range(machine.base), backend,
         counts=steps + 2, examples=examples, token_names=machine.vocabulary, extra=extra, **options,

@@ -6,7 +6,7 @@ never overwritten, so each node's value can be read at the end.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 import torch
@@ -47,14 +47,30 @@ def check(model: Transformer, lowered: Lowered, prepared: Prepared, tokens: np.n
     except CapacityError:
         if _runs_over(prepared, tokens):
             return
-        raise CompileError(f"the model says a count ran over on {tokens.tolist()}, but none does") from None
-    expected = prepared.written.run(tokens)
-    if not np.array_equal(found, expected):
-        at = int(np.flatnonzero(found != expected)[0])
+        raise CompileError(f"the model says a count ran over in {_ending(tokens)}, but none does") from None
+    need_equal(tokens, found, prepared.written.run(tokens), lambda: first_wrong(model, lowered, prepared, tokens))
+
+
+Tokens = Sequence[int] | np.ndarray
+
+
+def need_equal(
+    tokens: Tokens, found: np.ndarray, expected: np.ndarray, culprit: Callable[[], str] | None = None
+) -> None:
+    """Raise `CompileError` at the first position where the model's answer is not the program's."""
+    wrong = np.flatnonzero(found != expected)
+    if len(wrong):
+        at = int(wrong[0])
+        where = f"; first wrong operation: {culprit()}" if culprit else ""
         raise CompileError(
-            f"the compiled model differs from the program at position {at} of {tokens.tolist()}: it says {found[at]}, "
-            f"the program {expected[at]}; first wrong operation: {first_wrong(model, lowered, prepared, tokens)}"
+            f"the compiled model differs from the program after {_ending(tokens[: at + 1])} (position {at}): it says "
+            f"{found[at]}, the program {expected[at]}{where}"
         )
+
+
+def _ending(tokens: Tokens, most: int = 24) -> str:
+    text = " ".join(str(int(t)) for t in tokens[-most:])
+    return f"[{'.. ' if len(tokens) > most else ''}{text}]"
 
 
 def _runs_over(prepared: Prepared, tokens: np.ndarray) -> bool:
