@@ -73,6 +73,12 @@ def turing_graph(symbols: int, states: int, n: int = 1, packing: str = "paper") 
     return simplify(trace(lambda x: next_tokens(x, machine, n, packing)))
 
 
+@lru_cache(maxsize=64)
+def _machine_graph(machine: TuringMachine, n: int, packing: str) -> Graph:
+    """The simplified program of one machine."""
+    return simplify(trace(lambda x: next_tokens(x, machine, n, packing)))
+
+
 def tables_of(machine: TuringMachine) -> list[np.ndarray]:
     """The machine's tables in the order the traced program takes them."""
     graph_tables = turing_graph(len(machine.symbol_tokens), len(machine.state_tokens)).tables()
@@ -89,7 +95,7 @@ def predict(x: Any, machine: TuringMachine, n: int = 1, packing: str = "paper", 
     if engine == "eager":
         return np.asarray(next_tokens(x, machine, n, packing))
     if engine == "graph":
-        return simplify(trace(lambda s: next_tokens(s, machine, n, packing))).run(x)
+        return _machine_graph(machine, n, packing).run(x)
     size = (len(machine.symbol_tokens), len(machine.state_tokens))
     if engine == "stream":
         from rasp.stream import Stream

@@ -159,7 +159,10 @@ def _checked(x: Any, machine: Machine, n: int, packing: str) -> Any:
 
 def check_tokens(x: Any, base: int) -> np.ndarray:
     """x as an int64 array of token ids, or an error that names the first that is none."""
-    array = np.asarray(x)
+    try:
+        array = np.asarray(x)
+    except ValueError:  # rows of different lengths
+        raise InvalidTape("tokens must be a flat sequence of whole numbers, not a nested one") from None
     if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
         raise InvalidTape(f"tokens must be a flat sequence of whole numbers, not {array.dtype} of shape {array.shape}")
     array = array.astype(np.int64)
