@@ -104,7 +104,7 @@ def test_a_wrong_program_is_judged_alike_by_every_engine() -> None:
     assert jit.result() == eager.result() and jit.tally.violations > 10
 
 
-@pytest.mark.parametrize("program", ["nowhere:f", "wrong_programs:nothing", "wrong_programs", "json:decoder", "mutant:x"])
+@pytest.mark.parametrize("program", ["nowhere:f", "wrong_programs:none", "wrong_programs", "json:decoder", "mutant:x"])
 def test_an_unknown_program_is_refused(program: str) -> None:
     with pytest.raises(ValueError, match="program"):
         verify(10, program=program)
