@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import math
 import operator
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
@@ -86,6 +87,9 @@ class Expr:
 
     def __hash__(self) -> int:
         return self._hash
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return Expr, (self.op, self.args, self.payload)  # hashes differ from one process to the next
 
     def __str__(self) -> str:
         return to_source(self, [f"x{i}" for i in range(1 + max(arguments(self), default=-1))])
@@ -288,16 +292,17 @@ def on_numpy(func: Callable[..., Any]) -> Callable[..., Any]:
 
 def assume(e: Expr, condition: Expr, value: bool) -> Expr:
     """`e` where `condition` is known to be `value`."""
-    if e == condition:
-        return const(value)
-    if e == unary("not", condition):
-        return const(not value)
-    if condition.op == ("==" if value else "!=") and condition.args[1].op == "const" and e == condition.args[0]:
-        return condition.args[1]
-    if not e.args:
-        return e
-    args = tuple(assume(a, condition, value) for a in e.args)
-    return e if args == e.args else rebuild(e, args)
+    known = {condition: const(value), unary("not", condition): const(not value)}
+    if condition.op == ("==" if value else "!=") and condition.args[1].op == "const":
+        known[condition.args[0]] = condition.args[1]
+    return _replace(e, known)
+
+
+def _replace(e: Expr, known: dict[Expr, Expr]) -> Expr:
+    if e in known:
+        return known[e]
+    args = [_replace(a, known) for a in e.args]
+    return e if all(a is b for a, b in zip(args, e.args, strict=True)) else rebuild(e, args)
 
 
 def substitute(e: Expr, values: Sequence[Expr]) -> Expr:
@@ -361,7 +366,14 @@ class _Fork(BaseException):
         self.condition = condition
 
 
-_assumed: list[dict[Expr, bool]] = []  # the choices of the path being explored, innermost capture last
+class _Paths(threading.local):
+    """The choices of the path being explored, innermost capture last; each thread explores its own."""
+
+    def __init__(self) -> None:
+        self.stack: list[dict[Expr, bool]] = []
+
+
+_assumed = _Paths()
 
 
 class Scalar:
@@ -386,10 +398,10 @@ class Scalar:
         condition = truth(self.expr)
         if condition.op == "const":
             return bool(condition.payload)
-        if not _assumed:
+        if not _assumed.stack:
             raise TypeError("a symbolic number has no truth value outside `capture`")
-        if condition in _assumed[-1]:
-            return _assumed[-1][condition]
+        if condition in _assumed.stack[-1]:
+            return _assumed.stack[-1][condition]
         raise _Fork(condition)
 
     def __invert__(self) -> Scalar:
@@ -456,13 +468,13 @@ def _explore(func: Callable[..., Any], args: list[Scalar], assumed: dict[Expr, b
     budget[0] -= 1
     if budget[0] < 0 or len(assumed) > MAX_DEPTH:
         raise OverflowError("too many branches")
-    _assumed.append(assumed)
+    _assumed.stack.append(assumed)
     try:
         return _expr(func(*args))
     except _Fork as fork:
         condition = fork.condition
     finally:
-        _assumed.pop()
+        _assumed.stack.pop()
     then = _explore(func, args, {**assumed, condition: True}, budget)
     other = _explore(func, args, {**assumed, condition: False}, budget)
     return Scalar(ite(condition, then, other)).expr

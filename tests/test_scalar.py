@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import functools
 import operator
+import pickle
+import subprocess
+import sys
 from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -309,6 +313,29 @@ def test_tables() -> None:
     assert substitute(e, [const(1), const(1)]) == const(5)
     with pytest.raises(TypeError, match="guess is an unknown function"):
         Table("guess", None)(1, 2)
+
+
+def test_threads_record_their_own_paths() -> None:
+    def branching(k: int) -> Function:
+        return lambda a: k if a > k else (a if a > -k else (-k if a % 2 else 0))
+
+    def recorded(k: int) -> list[int]:
+        e = capture(branching(k), 1)
+        assert not opaque_calls(e)
+        return [evaluate_int(e, (a,)) for a in range(-9, 10)]
+
+    expected = {k: [branching(k)(a) for a in range(-9, 10)] for k in range(1, 8)}
+    with ThreadPoolExecutor(4) as pool:
+        for k, values in pool.map(lambda k: (k, recorded(k)), [k for k in expected for _ in range(30)]):
+            assert values == expected[k]
+
+
+def test_expressions_can_be_sent_to_another_process() -> None:
+    e = capture(lambda a, b: a + 1 if a > b else 0, 2)
+    code = "import pickle, sys; from rasp.scalar import capture; e = pickle.load(sys.stdin.buffer);"
+    code += "print({e: 1}[capture(lambda a, b: a + 1 if a > b else 0, 2)])"
+    done = subprocess.run([sys.executable, "-c", code], input=pickle.dumps(e), capture_output=True, check=True)
+    assert done.stdout.strip() == b"1"
 
 
 def test_many_arguments() -> None:
