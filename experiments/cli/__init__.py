@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
@@ -44,13 +44,19 @@ for _group in (verify, run, compile, machines, graph):
 app.add_typer(bench.app, name="bench")
 
 
+_BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this version of typer keeps it
+
+
 def main() -> None:
     """Run the command line; what is wrong with the input is said in one sentence."""
     try:
-        app()
-    except KeyboardInterrupt:
+        sys.exit(app(standalone_mode=False) or 0)
+    except (KeyboardInterrupt, typer.Abort):
         typer.echo("interrupted", err=True)
         sys.exit(130)
+    except _BadUsage as error:
+        _explain_usage(error)
+        sys.exit(2)
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has gone
         sys.exit(0)
@@ -59,6 +65,16 @@ def main() -> None:
             raise
         typer.echo(f"error: {_sentence(error)}", err=True)
         sys.exit(2)
+
+
+def _explain_usage(error: Any) -> None:
+    """One line for a wrong option; the help text where a command was called with nothing."""
+    if type(error).__name__ == "NoArgsIsHelpError":
+        error.show()
+        return
+    message = " ".join(error.format_message().split()).rstrip(".")
+    path = error.ctx.command_path if getattr(error, "ctx", None) else "turing-programs"
+    typer.echo(f"error: {message}; see {path} --help", err=True)
 
 
 def _sentence(error: Exception) -> str:

@@ -29,7 +29,7 @@ MOST_LINES = 240  # longer runs are shown by their beginning and end
 TapeArgument = Annotated[
     str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
 ]
-StepsOption = Annotated[int, typer.Option("--steps", "-t", min=0, help="Stop here if it has not halted.")]
+StepsOption = Annotated[int, typer.Option("--steps", "-t", help="Stop here if it has not halted.")]
 OnOption = Annotated[str, typer.Option(help="machine, rasp, compiled, or the folder of a compiled model.")]
 EngineOption = Annotated[str, typer.Option(help="How rasp runs: jit, stream, graph, eager or reference.")]
 TagsOption = Annotated[
