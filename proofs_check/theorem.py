@@ -81,12 +81,12 @@ def theorem_page(
     out_dir: str | os.PathLike[str] | None, quick: bool = True, progress: Callable[[str], None] | None = None
 ) -> Page:
     """Check every claim and write the page (theorem.md) and its figures to `out_dir`; with None, write nothing."""
-    from proofs_check.theorem_sections import SECTIONS
+    from proofs_check.theorem_sections import sections as all_sections
 
     started = time.perf_counter()
     findings = Findings(quick, progress)
     sections = []
-    for section in SECTIONS:
+    for section in all_sections():
         if progress:
             progress(section.__doc__ or section.__name__)
         begun = time.perf_counter()
