@@ -28,6 +28,11 @@ class Capacity:
     counts: int = 64
     positions: int | None = None
 
+    def __post_init__(self) -> None:
+        for name, value in (("counts", self.counts), ("positions", 1 if self.positions is None else self.positions)):
+            if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+                raise CompileError(f"{name} is {value!r}; give a whole number from 1 on")
+
 
 class Domains:
     """The sorted values of every node of a graph, or the reason why there is no finite set."""

@@ -11,7 +11,7 @@ from compile.errors import CompileError
 from compile.factor import factor
 from rasp.graph import Graph
 from rasp.rewrite import simplify
-from rasp.tracing import trace
+from rasp.tracing import TraceError, trace
 
 
 @dataclass(frozen=True)
@@ -26,9 +26,18 @@ class Prepared:
 def prepare(program: Callable[[Any], Any], vocabulary: Iterable[int], capacity: Capacity | None = None) -> Prepared:
     """Trace, rewrite (delays next to the input: least attention depth), infer domains, factor packed keys."""
     tokens = check_vocabulary(vocabulary)
-    written = simplify(trace(program), hoist=False)
+    written = rewritten(program)
     graph = factor(written, infer_domains(written, tokens, capacity))
     return Prepared(written, graph, infer_domains(graph, tokens, capacity))
+
+
+def rewritten(program: Callable[[Any], Any]) -> Graph:
+    try:
+        return simplify(trace(program), hoist=False)
+    except TraceError as error:
+        raise CompileError(f"the program cannot be recorded: {error}") from error
+    except ValueError as error:  # a selector that looks at the future
+        raise CompileError(str(error)) from error
 
 
 def check_vocabulary(vocabulary: Iterable[int]) -> tuple[int, ...]:

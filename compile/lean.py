@@ -179,11 +179,13 @@ def compile_lean(
 ) -> Any:  # fmt: skip
     """A two-layer model for single-head tapes; with `paper_shape`, as two layers of the paper's own architecture."""
     from compile.assemble import assemble
+    from compile.pipeline import check_numbers
     from compile.shapes import PAPER
     from compile.validate import need_equal
     from rasp.turing import check_packing, next_tokens
 
     check_packing(n, machine.base, "unbounded")
+    check_numbers(dtype, activation)
     network = lean_network(machine, n, steps, dtype)
     shape = PAPER if paper_shape else None
     model = assemble(network, activation=activation, token_names=machine.vocabulary, extra=extra, shape=shape)

@@ -8,6 +8,7 @@ import numpy as np
 
 from compile.errors import CompileError
 from compile.pipeline import compile_program
+from rasp.formats import to_json
 from rasp.machine import TuringMachine
 from rasp.turing import next_tokens
 
@@ -26,7 +27,7 @@ def compile_machine(
         raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise CompileError(f"steps is {steps!r}; give the number of machine steps to run, from 1 on")
-    extra = {"backend": backend, "machine": machine.name, "n": n, "steps": steps, "packing": packing}
+    extra = {"backend": backend, "machine": to_json(machine), "n": n, "steps": steps, "packing": packing}
     examples = sample_traces(machine, steps)
     if backend == "lean":
         from compile.lean import compile_lean

@@ -803,13 +803,19 @@ class LayerMemory:
             memory.fill(part, rows, lengths)
         return attention.attend(qkv)
 
-    def extend(self, attention: Attention, qkv: Tensor, positions: Tensor) -> Tensor:
+    def extend(self, attention: Attention, qkv: Tensor, positions: Tensor, biases: dict[Windows, Tensor]) -> Tensor:
+        """Attend from one more token per row; `biases` carries what layers with the same windows have in common."""
         z = []
         for memory, (group, part) in zip(self.groups, attention.split(qkv), strict=True):
             q = memory.append(part, positions)
             k, v = memory.keys[:, :, : memory.slots], memory.values[:, :, : memory.slots]
-            bias = attention.bias(memory.distances(positions), positions.unsqueeze(1), group, q.dtype)  # (H, B, slots)
-            scores = q @ k.transpose(-1, -2) * attention.scale + bias.transpose(0, 1).unsqueeze(2)
+            bias = biases.get(group.key)
+            if bias is None:
+                bias = attention.bias(memory.distances(positions), positions.unsqueeze(1), group, q.dtype)
+                bias = bias.transpose(0, 1).unsqueeze(2)  # (B, H or 1, 1, slots)
+            if not attention.bias.additive:
+                biases[group.key] = bias
+            scores = q @ k.transpose(-1, -2) * attention.scale + bias
             z.append((scores.softmax(dim=-1) @ v).transpose(1, 2))
         return attention.join(z)
 
@@ -844,7 +850,8 @@ class Memory:
 
     def extend(self, tokens: Tensor) -> Tensor:
         """One more token (B,) in every row; logits after it."""
-        attends = [layer and partial(layer.extend, positions=self.lengths) for layer in self.layers]
+        biases: dict[Windows, Tensor] = {}
+        attends = [layer and partial(layer.extend, positions=self.lengths, biases=biases) for layer in self.layers]
         x = self.model.residual(tokens.unsqueeze(1), self.lengths.unsqueeze(1), attends=attends)
         self.lengths = self.lengths + 1
         return self.model.unembed(x[:, 0])

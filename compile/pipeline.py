@@ -10,6 +10,7 @@ from compile.errors import CompileError
 from compile.front import prepare
 
 BACKENDS = ("hard_alibi", "tracr")
+DTYPES, ACTIVATIONS = ("float32", "float64"), ("relu", "gelu")
 
 
 def compile_program(
@@ -29,6 +30,12 @@ def compile_program(
     raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
 
 
+def check_numbers(dtype: str, activation: str) -> None:
+    for name, given, known in (("dtype", dtype, DTYPES), ("activation", activation, ACTIVATIONS)):
+        if given not in known:
+            raise CompileError(f"{name} {given!r} is not one of {', '.join(known)}")
+
+
 def compile_hard_alibi(
     program: Callable[[Any], Any],
     vocabulary: Iterable[int],
@@ -43,6 +50,7 @@ def compile_hard_alibi(
     extra: dict[str, Any] | None = None,
 ) -> Any:
     """trace -> rewrite -> domains -> factor -> schedule -> lower -> assemble -> validate."""
+    check_numbers(dtype, activation)
     from compile.assemble import assemble
     from compile.digits import split_counts
     from compile.lower import lower

@@ -40,7 +40,7 @@ class HeadGroup(nn.Module):
     def __init__(self, heads: Sequence[int], windows: Windows) -> None:
         super().__init__()
         bounded = [m for m in windows if m is not None]
-        self.heads = tuple(heads)
+        self.heads, self.key = tuple(heads), windows
         self.reach = max(bounded) if bounded else None  # tokens seen by the furthest-looking head; None: all
         self.register_buffer("windows", torch.tensor(bounded, dtype=torch.long), persistent=False)
         self.register_buffer("index", torch.tensor(self.heads, dtype=torch.long), persistent=False)

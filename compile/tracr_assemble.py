@@ -116,7 +116,7 @@ def _assemble(
     space = VectorSpaceWithBasis(residual(names, heads))
     tokens = VectorSpaceWithBasis(token_directions(names))
     blocks = _blocks(names, space, heads, units)
-    model = _from_zero(
+    model = from_zero(
         lambda: assemble_craft_model(
             SeriesWithResiduals(blocks),
             tokens_space=tokens,
@@ -132,7 +132,7 @@ def _assemble(
     return model
 
 
-def _from_zero(make: Callable[[], Any]) -> Any:
+def from_zero(make: Callable[[], Any]) -> Any:
     """`make()` with zeros where Haiku would draw random matrices, which tracr overwrites anyway: half the time."""
     import haiku as hk
 

@@ -14,7 +14,7 @@ import numpy as np
 
 from compile.domains import Capacity
 from compile.errors import CompileError
-from compile.front import prepare
+from compile.front import check_vocabulary, prepare, rewritten
 from compile.model import Register, Transformer
 from compile.tracr_assemble import Assembled, assemble
 from compile.tracr_craft import Names
@@ -23,6 +23,7 @@ from compile.tracr_plan import Plan, make_plan
 from compile.validate import check as check_input
 from compile.validate import generated
 
+LONGEST = 256  # tokens, as in the paper-size models
 REFUSAL = (
     "a count ran over, or a token is none of the program's: this model was compiled to count to {counts} in inputs of "
     "at most {positions} tokens; shorten the input or compile with a larger capacity"
@@ -33,7 +34,8 @@ def compile_tracr(
     program: Callable[[Any], Any],
     vocabulary: Iterable[int],
     *,
-    max_seq_len: int = 256,
+    max_seq_len: int | None = None,
+    positions: int | None = None,
     counts: int = 64,
     stock: bool = False,
     check: bool = True,
@@ -42,23 +44,28 @@ def compile_tracr(
     token_names: Sequence[str] = (),
     extra: dict[str, Any] | None = None,
 ) -> Any:
-    """A model for inputs of at most `max_seq_len` tokens whose counts stay within `counts`.
+    """A model for inputs of at most `max_seq_len` tokens (256, or `positions`) whose counts stay within `counts`.
 
     `stock` hands the program to tracr's own compiler instead: a baseline, known to be wrong (compile/tracr_stock.py).
     `trim` leaves out what tracr fills up with zeros.
     """
-    if isinstance(max_seq_len, bool) or not isinstance(max_seq_len, int) or max_seq_len < 1:
-        raise CompileError(f"max_seq_len is {max_seq_len!r}; give the number of tokens of the longest input, from 1 on")
-    prepared = prepare(program, vocabulary, Capacity(min(counts, max_seq_len), max_seq_len))
+    longest = _checked_length(next(n for n in (max_seq_len, positions, LONGEST) if n is not None))
     if stock:
         from compile.tracr_stock import compile_stock
 
-        return compile_stock(prepared.written, prepared.domains.vocabulary, max_seq_len)
+        return compile_stock(rewritten(program), check_vocabulary(vocabulary), longest)
+    prepared = prepare(program, vocabulary, Capacity(min(counts, longest), longest))
     plan = make_plan(prepared)
     model = convert(plan, assemble(plan), trim, token_names, extra or {})
     if check:
         check_against_program(model, plan, [*generated(prepared), *examples])
     return model
+
+
+def _checked_length(length: Any) -> int:
+    if isinstance(length, bool) or not isinstance(length, int) or length < 1:
+        raise CompileError(f"max_seq_len is {length!r}; give the number of tokens of the longest input, from 1 on")
+    return length
 
 
 def convert(

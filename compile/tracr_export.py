@@ -14,6 +14,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from compile.errors import REFUSED
 from compile.model import Transformer, TransformerConfig
 from compile.tracr_craft import ALARM
 
@@ -50,7 +51,7 @@ def to_torch(
     head_labels: Sequence[Sequence[str]] = (),
     **config: Any,
 ) -> Transformer:
-    """The model in torch. tracr's bos is a token above all others, prepended silently.
+    """The model in torch. tracr's bos is the token after the last, prepended silently.
 
     `outputs` is what each output stands for, if not what tracr decodes it to; None is a refusal, and so is then every
     token that the model does not know. `trim` leaves out heads, key dimensions and hidden units that are zero (tracr
@@ -58,7 +59,7 @@ def to_torch(
     """
     rows = {t: row for t, row in haiku.input_encoder.encoding_map.items() if isinstance(t, int)}
     outputs = _decoded(haiku) if outputs is None else outputs
-    bos = max([*rows, *(value for value in outputs if value is not None)]) + 1
+    bos = max(rows) + 1
     layers = [_read_layer(haiku, index) for index in range(haiku.model_config.num_layers)]
     layers = [_trimmed(layer) for layer in layers] if trim else layers
     embedding, positions = (np.asarray(haiku.params[name]["embeddings"]) for name in ("token_embed", "pos_embed"))
@@ -74,7 +75,7 @@ def to_torch(
         scale=float(haiku.model_config.key_size**-0.5),
         max_positions=len(positions),
         prepend=bos,
-        outputs=[bos if value is None else value for value in outputs],
+        outputs=[REFUSED if value is None else value for value in outputs],
         token_names=[*token_names, *map(str, range(len(token_names), bos)), "bos"],
         head_labels=_labels(head_labels, layers),
         **config,

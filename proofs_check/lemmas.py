@@ -158,6 +158,17 @@ def back(p: Value, distance: int) -> Value:
     return p - distance if known(p) else z3.simplify(number(p) - distance)
 
 
+def around(rasp: AnyLength, name: str, here: Value, cell: Callable[[int], Value], limit: int = POSITIONS) -> Local:
+    """An input known near a position: `cell(d)` stands d to the right of `here`."""
+    anywhere = rasp.sequence(name)
+
+    def at(p: Value) -> Value:
+        d = z3.simplify(number(p) - number(here))
+        return cell(d.as_signed_long()) if z3.is_bv_value(d) else anywhere.at(p)
+
+    return Local(rasp, at, limit=limit)
+
+
 # --- the library, and where the next tape looks -----------------------------------------------------------------------
 
 
@@ -243,17 +254,13 @@ class OneStep:
         window = Window(UnknownMachine(base=2**63 - 1), place)  # any alphabet
         here, rasp = position(), AnyLength()
         rasp.assume_at_least(here, START)  # nearer to the start of the input, `start_is_padding` says the same
-        x = Local(rasp, lambda p: window.cell(distance(p, here)))
+        x = around(rasp, "x", here, window.cell)
         return cls(window, program.call("next_tape", x, 2, window.machine).at(here + 2))
 
     def query(self, wrong: z3.BoolRef) -> Query:
         shown = {"cells -2..2": [self.window.cell(d) for d in range(-2, 3)],
                  "next tape": self.out, "true": self.window.after()}  # fmt: skip
         return ask(self.window.machine, str(self.window.place), wrong, *self.window.assumed, watch=shown)
-
-
-def distance(p: Value, here: z3.BitVecRef) -> int:
-    return int(z3.simplify(number(p) - here).as_signed_long())
 
 
 def next_tape_is_step(program: Program) -> Iterator[Query]:
@@ -286,25 +293,33 @@ def separator_is_only_zero(program: Program) -> Iterator[Query]:
 
 @dataclass(frozen=True)
 class Keyed:
-    """The key, the count and the (n+1)-gram at an arbitrary position of an unknown sequence of tokens."""
+    """The program's key at some position of a sequence of any length, and what it is made of."""
 
     key: Value
-    count: Value
-    gram: tuple[Value, ...]
-    given: tuple[z3.BoolRef, ...]
-    tokens: tuple[Value, ...]
+    count: z3.BitVecRef
+    tokens: tuple[Value, ...]  # newest first
+    p: Value
 
     @classmethod
-    def of(cls, program: Program, name: str, n: int, packing: str) -> Keyed:
-        limit = longest(n, packing)
-        rasp, p = AnyLength(f"count_{name}"), position(f"p_{name}")
-        x = rasp.sequence(name, limit)
+    def of(cls, program: Program, name: str, n: int, packing: str, tokens: Sequence[Value], p: Value) -> Keyed:
+        """At position p, where these tokens end."""
+        rasp = AnyLength(f"count_{name}")
+        if not known(p):
+            rasp.assume_at_least(number(p), START)
+        x = around(rasp, name, p, lambda d: tokens[-d], longest(n, packing))
         key = program.call("hash_n_gram_iter", x, n, BASE, packing).at(p)
         count = number(cumsum(tok_map(x, lambda z: z == sep)).at(p))
-        tokens = tuple(choose(p >= d, x.at(p - d), 0) for d in range(n + 1))
-        small = [z3.And(x.at(p - d) >= 0, x.at(p - d) < BASE) for d in range(n + 1)]
-        bounds = z3.And(count >= 0, count <= p + 1)
-        return cls(key, count, masked(tokens), (p >= 0, p < limit - 8, bounds, *small), tokens)
+        return cls(key, count, tuple(tokens[: n + 1]), p)
+
+    def given(self, limit: int) -> z3.BoolRef:
+        """A count of separators is at most the number of tokens."""
+        p = number(self.p)
+        return z3.And(p >= 0, p < limit - START, self.count >= 0, self.count <= p + 1)
+
+
+def any_tokens(name: str, size: int) -> list[Value]:
+    """Unknown numbers below 32."""
+    return [z3.ZeroExt(BITS - 5, z3.BitVec(f"{name}_{i}", 5)) for i in range(size)]
 
 
 def longest(n: int, packing: str) -> int:
@@ -325,15 +340,31 @@ def masked(tokens: Sequence[Value]) -> tuple[Value, ...]:
 def keys_are_injective(packing: str, ns: Sequence[int]) -> Callable[[Program], Iterator[Query]]:
     def build(program: Program) -> Iterator[Query]:
         for n in ns:
-            a, b = (Keyed.of(program, name, n, packing) for name in "xy")
-            equal = every([same(a.count, b.count), *(same(s, t) for s, t in zip(a.gram, b.gram, strict=True))])
-            far = z3.Or(number(a.count) - number(b.count) >= BASE**n, number(b.count) - number(a.count) >= BASE**n)
-            excused = z3.Or(equal, far) if packing == "paper" else equal
-            formulas = (*a.given, *b.given, condition(same(a.key, b.key)), z3.Not(excused))
-            shown = {"counts": [a.count, b.count], "gram x": a.gram, "gram y": b.gram, "keys": [a.key, b.key]}
-            yield Query(f"n={n}", formulas, watch=shown)
+            yield from (_key_near_start(program, n, packing, p) for p in range(n))
+            yield _keys_differ(program, n, packing)
 
     return build
+
+
+def _key_near_start(program: Program, n: int, packing: str, p: int) -> Query:
+    """Before the start of the input a key reads zeros, so that the other positions speak for the first ones too."""
+    tokens = any_tokens("x", p + 1)
+    near = Keyed.of(program, "x", n, packing, tokens, p)
+    far = Keyed.of(program, "y", n, packing, [*tokens, *[0] * START], position())
+    wrong = z3.Not(condition(same(near.key, far.key)))
+    shown = {"x": tokens[::-1], "key": near.key, "key after zeros": far.key}
+    return Query(f"n={n}, p={p}", (near.count == far.count, wrong), watch=shown)
+
+
+def _keys_differ(program: Program, n: int, packing: str) -> Query:
+    limit = longest(n, packing)
+    a, b = (Keyed.of(program, x, n, packing, any_tokens(x, START), position(f"p_{x}")) for x in "xy")
+    grams = [masked(a.tokens), masked(b.tokens)]
+    equal = every([same(a.count, b.count), *(same(s, t) for s, t in zip(*grams, strict=True))])
+    far = z3.Or(a.count - b.count >= BASE**n, b.count - a.count >= BASE**n)
+    excused = z3.Or(equal, far) if packing == "paper" else equal
+    shown = {"counts": [a.count, b.count], "gram x": grams[0], "gram y": grams[1], "keys": [a.key, b.key]}
+    return Query(f"n={n}", (a.given(limit), b.given(limit), condition(same(a.key, b.key)), z3.Not(excused)), watch=shown)
 
 
 # --- end to end -----------------------------------------------------------------------------------------------------------

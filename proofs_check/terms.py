@@ -127,15 +127,52 @@ def _binary(op: str, a: Value, b: Value) -> Value:
         raise NoMeaning(f"{op} leaves the integers: it has no meaning on bit-vectors")
     if op in ("&", "|", "^") and all(isinstance(v, bool | z3.BoolRef) for v in (a, b)):
         return {"&": z3.And, "|": z3.Or, "^": z3.Xor}[op](condition(a), condition(b))  # type: ignore[operator]
+    if op in ("+", "-", "*", "&", "|", "^"):
+        by_cases = _by_cases(op, a, b)
+        if by_cases is not None:
+            return by_cases
     x, y = number(a), number(b)
     if op == "//":
         return (x - x % y) / y  # z3's % has the sign of the divisor, as Python's; z3's / cuts towards 0
     return BINARY[op](x, y)  # type: ignore[no-any-return]
 
 
+def _by_cases(op: str, a: Value, b: Value) -> Value | None:
+    """`op` where it is easier said of two cases: flags joined to flags, and numbers times a flag.
+
+    RASP-L says "and", "or" and "if" with 0/1 numbers; as 64-bit products and sums they would cost a solver dearly.
+    """
+    left, right = _cases(a), _cases(b)
+    if op in ("&", "|", "^") and left and right and {*left[1:], *right[1:]} <= {0, 1} and left[1] == right[1] == 1:
+        return choose(_binary(op, left[0], right[0]), 1, 0)
+    if right and (known(a) or op == "*"):
+        return choose(right[0], *(_scaled(op, a, k) for k in right[1:]))
+    if left and (known(b) or op == "*"):
+        return choose(left[0], *(_scaled(op, k, b) for k in left[1:]))
+    return None
+
+
+def _scaled(op: str, a: Value, b: Value) -> Value:
+    """`a op b`, where a product by 0 or 1 needs no multiplication."""
+    if op == "*" and not known(a, b):
+        factor, other = (a, b) if known(a) else (b, a)
+        return (0, other)[int(factor)] if factor in (0, 1) else number(a) * number(b)
+    return _binary(op, a, b)
+
+
+def _cases(value: Value) -> tuple[z3.BoolRef, int, int] | None:
+    """Condition and outcomes, if the value is one of two known numbers."""
+    if known(value) or not z3.is_app_of(value, z3.Z3_OP_ITE) or not z3.is_bv(value):
+        return None
+    test, then, other = value.children()
+    if not (z3.is_bv_value(then) and z3.is_bv_value(other)):
+        return None
+    return test, then.as_signed_long(), other.as_signed_long()
+
+
 _SYMBOLIC_UNARY: dict[str, Callable[[Any], Any]] = {
     "neg": lambda a: -number(a),
-    "invert": lambda a: ~number(a),
+    "invert": lambda a: _binary("^", a, -1) if _cases(a) else ~number(a),
     "abs": lambda a: z3.If(number(a) < 0, -number(a), number(a)),
     "not": lambda a: z3.Not(condition(a)),
     "int": number,

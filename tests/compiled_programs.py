@@ -131,7 +131,7 @@ PROGRAMS = {
     "balanced": Program(balanced, FIVE, {"counts": 40}),
     "first_occurrence": Program(lambda x: firsts(x, x), FIVE, {"positions": LENGTH}),
     "last_occurrence": Program(lambda x: lasts(x, shift_right(x, 1)), FIVE, {"positions": LENGTH}),
-    "first_true": Program(lambda x: first_true(tok_map(x, lambda z: z == 3)), FIVE, {"positions": LENGTH, "counts": 40}),
+    "first_true": Program(lambda x: first_true(x == 3), FIVE, {"positions": LENGTH, "counts": 40}),
     "argmax": Program(argmax, FIVE, {"positions": LENGTH}),
     "induct": Program(lambda x: induct(x, x, offset=1), FIVE, {"positions": LENGTH}),
     "constant": Program(lambda x: full(x, 3), FIVE),

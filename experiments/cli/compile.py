@@ -27,7 +27,7 @@ def compile_command(
     steps: Annotated[int, typer.Option("--steps", "-t", help="How many steps the model can count.")] = 64,
     max_seq_len: Annotated[int | None, typer.Option(help="tracr only: positions of the model.")] = None,
     tags: Annotated[int | None, typer.Option(help="Tag this many cells first, so that no n-gram repeats.")] = None,
-    validate: Annotated[bool, typer.Option("--validate/--no-validate", help="Check against the interpreter.")] = True,
+    check: Annotated[bool, typer.Option("--check/--no-check", help="Compare with the interpreter.")] = True,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the model.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -37,7 +37,7 @@ def compile_command(
 
     chosen = read_machine(machine)
     compiled = make_simulable(chosen, tags, n).machine if tags is not None else chosen
-    options: dict[str, Any] = {"validate": validate}
+    options: dict[str, Any] = {"check": check}
     if max_seq_len is not None:
         if backend != "tracr":
             raise ValueError(f"--max-seq-len is for the tracr backend; {backend} runs at every length")
