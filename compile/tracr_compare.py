@@ -1,0 +1,84 @@
+"""Stock tracr beside this compiler, on machines small enough for stock: the rows of `turing-programs bench compile`."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from compile.tracr_backend import compile_tracr
+from rasp.machine import TuringMachine
+from rasp.turing import next_tokens
+
+SIZES = ((2, 2), (3, 2))  # symbols x states that stock tracr can compile in a few gigabytes
+
+
+@dataclass(frozen=True)
+class Measured:
+    """One compiler's result: `parameters` of tracr's model, seconds to compile and to predict a trace, share wrong."""
+
+    parameters: int
+    seconds: float
+    forward: float
+    wrong: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    symbols: int
+    states: int
+    steps: int
+    positions: int
+    ours: Measured
+    stock: Measured
+
+    def rows(self) -> list[dict[str, Any]]:
+        """`value` is ours, `baseline` stock's, `ratio` how many times smaller or faster ours is."""
+        name = f"{self.symbols}x{self.states}, {self.steps} steps"
+        units = (("parameters", ""), ("seconds", "s"), ("forward", "s"), ("wrong", "of positions"))
+        return [_row(f"tracr {name}: {what}", unit, getattr(self.ours, what), getattr(self.stock, what))
+                for what, unit in units]  # fmt: skip
+
+
+def _row(name: str, unit: str, value: float, baseline: float) -> dict[str, Any]:
+    ratio = baseline / value if value else None
+    return {"name": name, "value": value, "unit": unit, "baseline": baseline, "ratio": ratio}
+
+
+def compare_with_stock(sizes: Iterable[Sequence[int]] = SIZES, steps: int = 4, seed: int = 0) -> list[Comparison]:
+    """Both compilers on random machines and the trace of a tape with one cell, the shortest there is."""
+    return [_compare(symbols, states, steps, seed) for symbols, states in sizes]
+
+
+def _compare(symbols: int, states: int, steps: int, seed: int) -> Comparison:
+    machine = TuringMachine.random(symbols=symbols, states=states, seed=seed)
+    tape = machine.encode([machine.symbols[0]], 0, machine.states[0])
+    trace = np.asarray(machine.trace(tape, steps))
+    measured = [_measure(machine, trace, steps, stock) for stock in (False, True)]
+    return Comparison(symbols, states, steps, len(trace), *measured)
+
+
+def _measure(machine: TuringMachine, trace: np.ndarray, steps: int, stock: bool) -> Measured:
+    start = time.perf_counter()
+    model = compile_tracr(
+        lambda x: next_tokens(x, machine), range(machine.base),
+        max_seq_len=len(trace), counts=min(steps + 2, machine.base - 1), stock=stock, check=False,
+    )  # fmt: skip
+    seconds = time.perf_counter() - start
+    wrong = float((model.predict(trace) != next_tokens(trace, machine)).mean())
+    size = model.parameters if stock else model.config.extra["tracr"]["parameters"]
+    return Measured(size, seconds, _best_time(lambda: model.predict(trace)), wrong)
+
+
+def _best_time(call: Callable[[], Any], times: int = 3) -> float:
+    """The fastest of a few calls, after one that warms up."""
+    call()
+    taken = []
+    for _ in range(times):
+        start = time.perf_counter()
+        call()
+        taken.append(time.perf_counter() - start)
+    return min(taken)
