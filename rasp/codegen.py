@@ -64,7 +64,7 @@ def generate_code(graph: Graph, memory: Memory) -> Code:
 
 class _Generator:
     def __init__(self, graph: Graph, memory: Memory) -> None:
-        self.graph, self.memory, self.code = graph, memory, Code()
+        self.graph, self.memory, self.code = graph, memory, Code(tables=graph.tables())  # in the graph's order
         self.spelled: dict[int, str] = {}  # how the value of a node is written
         self.nesting: dict[int, int] = {}  # and how deep its parentheses go
         self.uses = Counter(j for node in graph.nodes for j in node.inputs)

@@ -26,7 +26,7 @@ def clear(table: np.ndarray) -> None:
 
 
 @numba.njit(cache=True)
-def _find(table: np.ndarray, key: int) -> int:
+def _find(table: np.ndarray, key: int) -> np.uint64:
     """The slot of the key, or the free slot where it belongs."""
     size = np.uint64(table.shape[1])  # unsigned throughout: numba then has no negative indices to look out for
     high = (np.uint64(key) * _MULTIPLIER) >> np.uint64(32)  # the high bits are the well mixed ones

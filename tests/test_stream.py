@@ -160,6 +160,14 @@ def test_only_the_sequence_that_is_looked_up_is_limited() -> None:
     assert refusal(lambda: Stream(graph).run([100, 2], [1, 1])).startswith("token 100 is outside")
 
 
+def test_tables_are_taken_in_the_order_of_the_graph() -> None:
+    graph = simplify(trace(lambda x: tok_map(x, lambda a: GRID(TABLE(a) % 3, a)) + tok_map(x, TABLE)))
+    others = [np.full(t.values.shape, 1 + i) for i, t in enumerate(graph.tables()) if t.values is not None]
+    expected = sum(int(v.flat[0]) for v in others)
+    assert Stream(graph, others).run([0, 3]).tolist() == uncompiled(graph).predict([0, 3], tables=others).tolist()
+    assert Stream(graph, others).run([0]).tolist() == [expected]
+
+
 def test_other_tables_of_the_same_shape() -> None:
     graph = simplify(trace(lambda x: tok_map(x, TABLE)))
     assert Stream(graph, [np.array([1, 1, 1, 8], dtype=np.int8)]).run([3, 0]).tolist() == [8, 1]
