@@ -9,7 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from compile.front import rewritten
+from compile.machine import compile_machine
 from compile.tracr_backend import compile_tracr
+from compile.tracr_stock_size import stock_size
 from rasp.machine import TuringMachine
 from rasp.turing import next_tokens
 
@@ -43,8 +46,8 @@ class Comparison:
                 for what, unit in units]  # fmt: skip
 
 
-def _row(name: str, unit: str, value: float, baseline: float) -> dict[str, Any]:
-    ratio = baseline / value if value else None
+def _row(name: str, unit: str, value: float, baseline: float | None = None) -> dict[str, Any]:
+    ratio = baseline / value if value and baseline is not None else None
     return {"name": name, "value": value, "unit": unit, "baseline": baseline, "ratio": ratio}
 
 
@@ -59,6 +62,25 @@ def _compare(symbols: int, states: int, steps: int, seed: int) -> Comparison:
     trace = np.asarray(machine.trace(tape, steps))
     measured = [_measure(machine, trace, steps, stock) for stock in (False, True)]
     return Comparison(symbols, states, steps, len(trace), *measured)
+
+
+def computed_rows(
+    symbols: int = 12, states: int = 16, steps: int = 32, positions: int = 256, seed: int = 0
+) -> list[dict[str, Any]]:
+    """Where stock is beyond any memory (the paper's size): ours is built, stock's size is computed."""
+    machine = TuringMachine.random(symbols=symbols, states=states, seed=seed)
+    needed = stock_size(rewritten(lambda x: next_tokens(x, machine)), range(machine.base), positions)
+    start = time.perf_counter()
+    model = compile_machine(machine, backend="tracr", steps=steps, max_seq_len=positions)
+    seconds = time.perf_counter() - start
+    built = model.config.extra["tracr"]
+    name = f"tracr {symbols}x{states}, {steps} steps, {positions} positions"
+    return [
+        _row(f"{name}: parameters", "", built["parameters"], needed.parameters),
+        _row(f"{name}: parameters without padding", "", model.parameter_count(), needed.parameters),
+        _row(f"{name}: layers", "", built["layers"], needed.layers),
+        _row(f"{name}: seconds", "s", seconds),
+    ]
 
 
 def _measure(machine: TuringMachine, trace: np.ndarray, steps: int, stock: bool) -> Measured:

@@ -1,8 +1,8 @@
 """What is claimed of the paper's program, each claim as formulas that must have no solution.
 
-A lemma is built for a *program*, so that a wrong one can be put in its place: `proofs_check.mutants` does, and the lemma
-must then be refuted. Local lemmas speak of one arbitrary position of an input of any length; end-to-end lemmas of whole
-runs on tapes of given length. All of them hold for every machine at once.
+A lemma is built for a *program*, so that a wrong one can be put in its place: `proofs_check.mutants` does, and the
+lemma must then be refuted. Local lemmas speak of one arbitrary position of an input of any length; end-to-end lemmas of
+whole runs on tapes of given length. All of them hold for every machine at once.
 """
 
 from __future__ import annotations
@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
-from itertools import product
 from time import perf_counter
 from typing import Any
 
@@ -20,8 +19,8 @@ from proofs_check.symbolic import POSITIONS, AnyLength, Local, Terms
 from proofs_check.terms import BITS, Value, choose, condition, every, known, number, same
 from proofs_check.unknown import Place, UnknownMachine, UnknownTape, Window, possible_ways, repeated_gram
 from rasp import turing
-from rasp.library import cumsum
 from rasp.core import tok_map
+from rasp.library import cumsum
 from rasp.machine import sep
 
 BASE = 32  # the paper's MAX_INT: token ids are below it
@@ -272,7 +271,8 @@ def next_tape_is_step(program: Program) -> Iterator[Query]:
 def next_tape_is_well_formed(program: Program) -> Iterator[Query]:
     for place in Place.all():
         step = OneStep.of(program, place)
-        ways = {1: step.window.right(), -1: z3.Not(condition(step.window.right()))} if place.head is not None else {1: True}
+        right = step.window.right() if place.head is not None else True
+        ways = {1: right, -1: z3.Not(condition(right))}
         wrong = [every([way, z3.Not(condition(_keeps_shape(step, place.moved(by))))]) for by, way in ways.items()]
         yield step.query(z3.Or(*wrong))
 
@@ -288,7 +288,7 @@ def separator_is_only_zero(program: Program) -> Iterator[Query]:
         yield step.query(condition(same(step.out, sep)) != (place.end == 0))
 
 
-# --- keys -----------------------------------------------------------------------------------------------------------------
+# --- keys -------------------------------------------------------------------------------------------------------------
 
 
 @dataclass(frozen=True)
@@ -364,10 +364,11 @@ def _keys_differ(program: Program, n: int, packing: str) -> Query:
     far = z3.Or(a.count - b.count >= BASE**n, b.count - a.count >= BASE**n)
     excused = z3.Or(equal, far) if packing == "paper" else equal
     shown = {"counts": [a.count, b.count], "gram x": grams[0], "gram y": grams[1], "keys": [a.key, b.key]}
-    return Query(f"n={n}", (a.given(limit), b.given(limit), condition(same(a.key, b.key)), z3.Not(excused)), watch=shown)
+    formulas = (a.given(limit), b.given(limit), condition(same(a.key, b.key)), z3.Not(excused))
+    return Query(f"n={n}", formulas, watch=shown)
 
 
-# --- end to end -----------------------------------------------------------------------------------------------------------
+# --- end to end -------------------------------------------------------------------------------------------------------
 
 
 def correct_iff_no_repeat(
@@ -395,7 +396,7 @@ def run_query(program: Program, n: int, symbols: int, head: int, ways: Sequence[
     return ask(machine, name, correct == repeat, watch={"trace": trace, "program": out.items[first:]})
 
 
-# --- the list -------------------------------------------------------------------------------------------------------------
+# --- the list ---------------------------------------------------------------------------------------------------------
 
 ANYWHERE = "every machine and alphabet, any length, any head position"
 LEMMAS: tuple[Lemma, ...] = (

@@ -1,9 +1,9 @@
 """Wrong programs: what a proof must notice.
 
-Each is the paper's program with one part exchanged, and says what is wrong. A lemma run on a wrong program that concerns
-it must be refuted; one that is not would prove nothing. Some changes are harmless and concern no lemma: reversing the
-digits of the hash and dropping `& is_head` from move_R leave the program as it is; taking the mean or the minimum of
-several matches instead of the maximum errs at other tokens, but on exactly the same runs.
+Each is the paper's program with one part exchanged, and says what is wrong. A lemma run on a wrong program that
+concerns it must be refuted; one that is not would prove nothing. Some changes are harmless and concern no lemma:
+reversing the digits of the hash and dropping `& is_head` from move_R leave the program as it is; taking the mean or the
+minimum of several matches instead of the maximum errs at other tokens, but on exactly the same runs.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _hash_n_gram, _prefix_fill, _select_move_token = turing.hash_n_gram, turing.pref
 _shift_right, _where3 = library.shift_right, library.where3
 
 
-# --- parts of the next tape ---------------------------------------------------------------------------------------------
+# --- parts of the next tape -------------------------------------------------------------------------------------------
 
 
 def _turned(x: Any, x_left: Any, x_right: Any, machine: Any) -> Any:
@@ -97,7 +97,7 @@ def _far_shift(x: Any, n: int, default: int = 0) -> Any:
     return _shift_right(x, n + 1 if n == 3 else n, default)
 
 
-# --- the library's where ------------------------------------------------------------------------------------------------
+# --- the library's where ----------------------------------------------------------------------------------------------
 
 
 def _where_exchanged(condition: Any, x: Any, y: Any) -> Any:
@@ -116,7 +116,7 @@ def _where_odd(condition: Any, x: Any, y: Any) -> Any:
     return library.where(tok_map(condition, lambda c: c & 1), x, y)
 
 
-# --- keys and the look-up -------------------------------------------------------------------------------------------------
+# --- keys and the look-up ---------------------------------------------------------------------------------------------
 
 
 def _added_up(x: Any, n: int, base: int = 32) -> Any:
@@ -162,7 +162,7 @@ def _overfilled(x: Any, n: int, value: int) -> Any:
     return _prefix_fill(x, n + 1, value)
 
 
-# --- the list -------------------------------------------------------------------------------------------------------------
+# --- the list ---------------------------------------------------------------------------------------------------------
 
 
 def _mutant(name: str, **patches: Any) -> Program:
@@ -208,7 +208,8 @@ _STEP = ("the head moves the wrong way", "the test for the head is dropped", "th
          "tokens are taken from the other neighbour", "nothing is taken from the right neighbour",
          "the next tape comes one position late", "every token of the next tape is one more")  # fmt: skip
 _KEYS = ("the tokens of a gram are added up", "the hash has too small a base", "the gram is one token short",
-         "the gram lacks the newest token", "separators are not counted", "every other separator is counted")  # fmt: skip
+         "the gram lacks the newest token", "separators are not counted",
+         "every other separator is counted")  # fmt: skip
 _RUN = ("the head moves the wrong way", "the state never changes", "the symbol is not written",
         "the tokens of a gram are added up", "the gram is one token short", "separators are not counted",
         "the start of the key tape is not filled",

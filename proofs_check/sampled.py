@@ -30,7 +30,7 @@ from rasp.validation import check_size
 
 STRETCH = 256  # consecutive machines that get tapes of one length; their traces fit the cache
 MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
-CHUNK = 8192  # machines between two entries of the journal
+CHUNK = 16384  # machines between two entries of the journal
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
 
 Progress = Callable[[int, int], None]

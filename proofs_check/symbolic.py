@@ -233,7 +233,7 @@ class Counter:
 
 
 class AnyLength(_Maps):
-    """Attention must be to a fixed distance, which z3 is asked to prove, or end in a `Lookup` that a lemma speaks of."""
+    """Attention must be to a fixed distance, which z3 is asked to prove; other attention becomes a `Lookup`."""
 
     def __init__(self, name: str = "count") -> None:
         self.name = name
@@ -318,7 +318,7 @@ def _delayed(v: Local, p: Value, distance: int, default: int) -> Value:
 
 def _fixed_distance(looks: z3.BoolRef, i: z3.BitVecRef, j: z3.BitVecRef) -> int | None:
     solver = z3.Solver()
-    solver.add(0 <= i, i < POSITIONS, 0 <= j, j < POSITIONS)
+    solver.add(i >= 0, i < POSITIONS, j >= 0, j < POSITIONS)
     if solver.check(looks) != z3.sat:
         return -1  # nowhere at all: as if it were in the future
     model = solver.model()

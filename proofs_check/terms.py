@@ -8,13 +8,13 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, TypeAlias
 
 import z3
 
 from rasp.scalar import BINARY, COMPARISONS, UNARY, Expr
 
-Value = int | bool | z3.ExprRef
+Value: TypeAlias = int | bool | z3.ExprRef
 BITS = 64
 MARKERS = 4  # sep, bos, eos, empt: the tokens that are no symbol and no state
 WORD = z3.BitVecSort(BITS)
@@ -24,12 +24,12 @@ _BIT_VECTOR_OPERATORS = frozenset({"+", "-", "*", "//", "%", "<<", ">>", "&", "|
 class Token(z3.BitVecRef):
     """A term that is known to be a symbol or a state: no marker, so comparisons with a marker fold."""
 
-    kind: str
+    role: str
 
     @classmethod
-    def of(cls, t: z3.BitVecRef, kind: str) -> Token:
+    def of(cls, t: z3.BitVecRef, role: str) -> Token:
         token = cls(t.as_ast(), t.ctx)
-        token.kind = kind
+        token.role = role
         return token
 
 
@@ -87,7 +87,7 @@ def _differ(a: Value, b: Value) -> bool:
     """A symbol or state is no marker, and none of the other kind."""
     if not isinstance(a, Token):
         return False
-    return isinstance(b, int) and b < MARKERS or isinstance(b, Token) and b.kind != a.kind
+    return isinstance(b, int) and b < MARKERS or isinstance(b, Token) and b.role != a.role
 
 
 def every(values: Sequence[Value]) -> z3.BoolRef:
@@ -132,8 +132,9 @@ def _binary(op: str, a: Value, b: Value) -> Value:
         if by_cases is not None:
             return by_cases
     x, y = number(a), number(b)
-    if op == "//":
-        return (x - x % y) / y  # z3's % has the sign of the divisor, as Python's; z3's / cuts towards 0
+    if op == "//":  # z3's / cuts towards 0, and its SRem has the sign of the dividend
+        rest = z3.SRem(x, y)
+        return x / y - z3.If(z3.And(rest != 0, (rest < 0) != (y < 0)), number(1), number(0))
     return BINARY[op](x, y)  # type: ignore[no-any-return]
 
 
@@ -162,7 +163,7 @@ def _scaled(op: str, a: Value, b: Value) -> Value:
 
 def _cases(value: Value) -> tuple[z3.BoolRef, int, int] | None:
     """Condition and outcomes, if the value is one of two known numbers."""
-    if known(value) or not z3.is_app_of(value, z3.Z3_OP_ITE) or not z3.is_bv(value):
+    if not isinstance(value, z3.BitVecRef) or not z3.is_app_of(value, z3.Z3_OP_ITE):
         return None
     test, then, other = value.children()
     if not (z3.is_bv_value(then) and z3.is_bv_value(other)):

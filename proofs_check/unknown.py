@@ -15,7 +15,7 @@ import numpy as np
 import z3
 
 from proofs_check.terms import BITS, MARKERS, WORD, Token, Value, choose, condition, known, number, same
-from rasp.machine import bos, eos, sep
+from rasp.machine import bos, eos
 from rasp.scalar import Table
 
 
@@ -54,7 +54,7 @@ class UnknownMachine:
         if known(token) and 0 <= token < MARKERS:
             return False
         if isinstance(token, Token):
-            return bool(kind.name() == f"is_{token.kind}")
+            return bool(kind.name() == f"is_{token.role}")
         return kind(number(token))
 
     def token(self, t: z3.BitVecRef, kind: str) -> Token:
@@ -81,7 +81,8 @@ class UnknownMachine:
         if a.decl() in (self._state, self._symbol):
             t = a.arg(0)
             state, symbol = self._state(t), self._symbol(t)
-            return [z3.Not(z3.And(state, symbol)), z3.Implies(z3.Or(state, symbol), z3.And(t >= MARKERS, t < self.base))]
+            in_range = z3.And(t >= MARKERS, t < self.base)
+            return [z3.Not(z3.And(state, symbol)), z3.Implies(z3.Or(state, symbol), in_range)]
         if a.decl() == self._next_state:
             on = z3.Or(self._symbol(a.arg(1)), a.arg(1) == bos, a.arg(1) == eos)
             return [z3.Implies(z3.And(self._state(a.arg(0)), on), self._state(a))]

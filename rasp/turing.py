@@ -61,6 +61,8 @@ def move_head(cur_state: tuple[Any, Any, Any], right_state: tuple[Any, Any, Any]
     left_is_head, left_next, left_move_R = (shift_right(s, 1) for s in cur_state)
     from_left = (left_is_head & left_move_R) | (is_head & ~move_R)
     from_right = (right_is_head & ~right_move_R) | (is_head & move_R)
+    named(from_left, "from_left")
+    named(from_right, "from_right")
     return where3(select_move_token(from_left, from_right), left_next, cur_next, right_next)
 
 
@@ -72,9 +74,18 @@ def next_tape(x: Any, shift: int, machine: Machine) -> Any:
     x_left = shift_right(x, shift + 1)
     x_right = shift_right(x, shift - 1)
     x_right_right = shift_right(x, shift - 2)
-    cur_state = get_next(x_, x_left, x_right, machine)
-    right_state = get_next(x_right, x_, x_right_right, machine)
+    cur_state = _labelled(get_next(x_, x_left, x_right, machine), shift)
+    right_state = _labelled(get_next(x_right, x_, x_right_right, machine), shift - 1)
     return move_head(cur_state, right_state)
+
+
+def _labelled(state: tuple[Any, Any, Any], place: int) -> tuple[Any, Any, Any]:
+    """Names for drawings and compiled heads: what is known of the cell `place` positions back."""
+    is_head, x_next, move_R = state
+    named(is_head, f"is_head[i-{place}]")
+    named(x_next, f"written[i-{place}]")
+    named(move_R, f"move_R[i-{place}]")
+    return state
 
 
 # --- n-gram keys ------------------------------------------------------------------------------------------------------
@@ -85,9 +96,9 @@ def hash_n_gram(x: Any, n: int, base: int = 32) -> Any:
     out = x
     before_last_sep = tok_map(x, lambda z: z == sep)
     shifted = shift_right(x, 1)
-    for _ in range(n):
+    for i in range(n):
         before_last_sep = tok_map(shifted, lambda z: z == sep) | before_last_sep
-        to_add = seq_map(shifted, before_last_sep, lambda a, b: a * (1 - b))
+        to_add = named(seq_map(shifted, before_last_sep, lambda a, b: a * (1 - b)), f"token {i + 1} back")
         out = seq_map(out, to_add, lambda a, b: b + base * a)
         shifted = shift_right(shifted, 1)
     return out
@@ -99,7 +110,7 @@ def hash_n_gram_iter(x: Any, n: int, base: int = 32, packing: str = "paper") -> 
     `paper` adds base**n * hash to the count, as printed: counts from base**n on run into the hash. `unbounded` puts
     the count above the hash, where nothing is in its way.
     """
-    sep_count = cumsum(tok_map(x, lambda z: z == sep))
+    sep_count = cumsum(named(tok_map(x, lambda z: z == sep), "separator"))
     gram = hash_n_gram(x, n, base)
     if packing == "paper":
         return seq_map(sep_count, gram, lambda a, b: a + base**n * b)
@@ -134,7 +145,7 @@ def next_tokens(x: Any, machine: Machine, n: int = 1, packing: str = "paper") ->
     """The prediction at every position of x: what stands, on the next tape, after the n+1 tokens just written."""
     x = _checked(x, machine, n, packing)
     tape = named(next_tape(x, 2, machine), "next_tape")
-    key_tape = prefix_fill(next_tape(x, 3, machine), 2, empt)
+    key_tape = named(prefix_fill(next_tape(x, 3, machine), 2, empt), "key_tape")
     k = named(hash_n_gram_iter(key_tape, n, machine.base, packing), "key")
     q = named(hash_n_gram_iter(x, n, machine.base, packing), "query")
     return named(kqv(k, q, tape, equals, reduction="max"), "next token")

@@ -163,6 +163,11 @@ def test_too_fine_a_mean_is_refused_with_the_operation() -> None:
         compile_tracr(lambda x: kqv(x, x, 9 * indices(x), lambda k, q: k <= q), range(3), max_seq_len=100, check=False)
 
 
+def test_too_many_values_to_tell_apart_are_refused_with_the_operation() -> None:
+    with pytest.raises(CompileError, match=r"kqv.*: telling 3000 values apart takes scores beyond"):
+        compile_tracr(lambda x: lasts(x, x), range(2), max_seq_len=3000)
+
+
 # --- other programs ---------------------------------------------------------------------------------------------------
 
 QUICK = ("mode", "induct", "mean_of_larger", "last_occurrence", "mixed_condition", "add_reversed", "identity")

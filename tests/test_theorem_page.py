@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 
 from proofs_check import theorem_page
+from proofs_check.sampled import verify
 from proofs_check.theorem import Findings, Page, Section
 from proofs_check.theorem_sections import sharp_theorem
 
@@ -41,14 +43,22 @@ def test_figures_are_written_beside_it(page: Page) -> None:
 
 
 def test_a_wrong_program_fails_on_the_page(monkeypatch: pytest.MonkeyPatch) -> None:
-    from proofs_check.sampled import verify
-
     def broken(machines: int, **options: object) -> object:
         return verify(300, **options, program="wrong_programs:colliding_hash")  # type: ignore[arg-type]
 
     monkeypatch.setattr("proofs_check.theorem.verify", broken)
     section = sharp_theorem(Findings())
     assert not section.holds and "violations 0 " not in section.evidence[0]
+
+
+def test_a_module_does_not_hide_a_function_of_its_name() -> None:
+    import proofs_check
+
+    proofs_check.verify = ModuleType("proofs_check.verify")  # what importing such a module would do
+    assert proofs_check.verify is verify
+    assert {"verify", "prove", "first_repeat", "make_simulable"} <= set(dir(proofs_check))
+    with pytest.raises(AttributeError, match="no attribute 'nothing'"):
+        proofs_check.nothing  # noqa: B018
 
 
 def test_a_failing_claim_is_shown_as_such() -> None:

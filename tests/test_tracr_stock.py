@@ -221,6 +221,15 @@ def test_stock_models_convert_to_torch_with_the_same_answers(counter: StockModel
 # --- the machine ------------------------------------------------------------------------------------------------------
 
 
+def test_rows_where_stock_is_only_computed() -> None:
+    from compile.tracr_compare import computed_rows
+
+    rows = computed_rows(symbols=2, states=2, steps=4, positions=24)
+    assert all(set(row) == {"name", "value", "unit", "baseline", "ratio"} for row in rows)
+    assert rows[0]["baseline"] > 500 * rows[0]["value"] and rows[0]["value"] > rows[1]["value"]
+    assert rows[2]["value"] == 4
+
+
 @pytest.mark.slow
 def test_the_smallest_machine_is_mostly_wrong_and_ours_is_right() -> None:
     from compile.tracr_compare import compare_with_stock

@@ -71,8 +71,9 @@ def run(
     chosen = read_machine(machine)
     start = _first_tape(chosen, machine, tape, steps, room)
     model = _saved_model(on)
-    wants_tags = tags if tags is not None else on == "compiled" or _is_tagged(model, chosen)
-    tagged = make_simulable(chosen, len(start) - 3, n) if wants_tags else None
+    kinds = _kinds_of_tags(model, chosen)
+    wants_tags = tags if tags is not None else on == "compiled" or kinds > 1
+    tagged = make_simulable(chosen, _cells(len(start) - 3, n, kinds), n) if wants_tags else None
     runs, decode = (tagged.machine, tagged.decode) if tagged else (chosen, chosen.decode)
     at = chosen.decode(start)
     first = tagged.encode(at.cells, at.head, at.state) if tagged else start
@@ -135,11 +136,20 @@ def _saved_model(on: str) -> Any:
     return model
 
 
-def _is_tagged(model: Any, chosen: TuringMachine) -> bool:
-    """Whether the saved model is for the machine with tagged cells."""
+def _kinds_of_tags(model: Any, chosen: TuringMachine) -> int:
+    """How many tags the machine of a saved model has (1: none)."""
     from rasp.formats import from_json
 
-    return model is not None and len(from_json(model.config.extra["machine"]).symbols) > len(chosen.symbols)
+    return 1 if model is None else len(from_json(model.config.extra["machine"]).symbols) // len(chosen.symbols)
+
+
+def _cells(needed: int, n: int, kinds: int) -> int:
+    """How many cells to tag: those needed, or as many more as make use of all the tags the model knows."""
+    from rasp.simulable import tag_row
+
+    while kinds > 1 and max(tag_row(needed, n)) + 1 < kinds:
+        needed += 1
+    return needed
 
 
 # --- showing ----------------------------------------------------------------------------------------------------------
