@@ -1,0 +1,89 @@
+"""Every lemma is proved, and refuted on at least three wrong programs."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from proofs_check.lemmas import LEMMAS, PRINTED, Lemma, Program, Query, check, lemma
+from proofs_check.mutants import CONCERNS, MUTANTS, mutants_of
+from proofs_check.prove import prove
+from rasp import turing
+
+UNBOUNDED = ("where", "locality", "padding", "delay", "step", "shape", "separator", "keys", "keys-unbounded")
+PAIRS = [(one.name, mutant.name) for one in LEMMAS for mutant in mutants_of(one.name)]
+
+
+@pytest.mark.parametrize("name", [one.name for one in LEMMAS])
+def test_proved(name: str) -> None:
+    outcome = check(lemma(name))
+    assert (outcome.result, outcome.witness) == ("proved", None)
+
+
+@pytest.mark.parametrize("name, mutant", PAIRS)
+def test_refuted_on_a_wrong_program(name: str, mutant: str) -> None:
+    outcome = check(lemma(name), MUTANTS[mutant])
+    assert outcome.result == "refuted" and outcome.witness is not None
+
+
+def test_every_lemma_has_three_wrong_programs_and_every_one_concerns_some_lemma() -> None:
+    assert all(len(CONCERNS[one.name]) >= 3 for one in LEMMAS)
+    assert set(CONCERNS) == {one.name for one in LEMMAS}
+    unused = set(MUTANTS) - {name for names in CONCERNS.values() for name in names}
+    assert unused == {"the mean of the matches is taken"}
+
+
+def test_the_mean_of_the_matches_is_wrong_on_the_same_runs() -> None:
+    """Of two twins the largest token serves one and the mean none: right or wrong runs stay what they were."""
+    short = Lemma("", "", "", lambda program: (q for q in lemma("one-step-n1").build(program) if q.name[2] in "0123"))
+    assert check(short, MUTANTS["the mean of the matches is taken"]).result == "proved"
+
+
+def test_exchanged_parts_are_put_back() -> None:
+    before = dict(vars(turing))
+    with pytest.raises(ZeroDivisionError):
+        Program("breaks", {"where": lambda *_: 1 // 0}).call("where", 1, 2, 3)
+    for mutant in MUTANTS.values():
+        next(lemma("one-step-n1").build(mutant))
+    assert dict(vars(turing)) == before
+
+
+def test_a_witness_reads() -> None:
+    witness = check(lemma("one-step-n1"), MUTANTS["the head moves the wrong way"]).witness
+    assert witness is not None
+    assert str(witness).startswith("L=0 head=1 R: trace = 1 ") and "program = " in str(witness)
+
+
+def test_a_solver_that_gives_up_proves_nothing() -> None:
+    outcome = check(lemma("keys"), timeout=0.001)
+    assert outcome.result == "unknown"
+
+
+def test_a_claim_that_something_happens_needs_a_solution() -> None:
+    import z3
+
+    never = Lemma("never", "", "", lambda _: iter([Query("no number", (z3.BoolVal(False),), expect="sat")]))
+    assert check(never).result == "refuted"
+
+
+def test_report() -> None:
+    told: list[tuple[str, int, int]] = []
+    report = prove(["where", "delay"], progress=lambda what, done, total: told.append((what, done, total)))
+    assert report.all_proved and [row.name for row in report.lemmas] == ["where", "delay"]
+    assert [row.mutants_caught for row in report.lemmas] == [4, 4]
+    assert [done for _, done, _ in told] == list(range(10)) and {total for *_, total in told} == {10}
+    found = json.loads(json.dumps(report.to_json()))
+    assert found["all_proved"] is True and "z3-solver" in found["versions"]
+    assert {"claim", "scope", "result", "seconds"} <= set(found["lemmas"][0])
+
+
+def test_report_on_a_wrong_program() -> None:
+    report = prove(["step"], with_mutants=False, program=MUTANTS["the head never moves"])
+    assert not report.all_proved and report.lemmas[0].result == "refuted" and "true = " in report.lemmas[0].witness
+    assert report.program == "the head never moves" != PRINTED.name
+
+
+def test_unknown_lemma() -> None:
+    with pytest.raises(ValueError, match="no lemma 'nought': choose from where, locality"):
+        prove(["nought"])
