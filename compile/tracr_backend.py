@@ -7,6 +7,7 @@ reachable as `.haiku`.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
+from importlib.util import find_spec
 from types import SimpleNamespace
 from typing import Any
 
@@ -49,6 +50,7 @@ def compile_tracr(
     `stock` hands the program to tracr's own compiler instead: a baseline, known to be wrong (compile/tracr_stock.py).
     `trim` leaves out what tracr fills up with zeros.
     """
+    _need_tracr()
     longest = _checked_length(next(n for n in (max_seq_len, positions, LONGEST) if n is not None))
     if stock:
         from compile.tracr_stock import compile_stock
@@ -60,6 +62,15 @@ def compile_tracr(
     if check:
         check_against_program(model, plan, [*generated(prepared), *examples])
     return model
+
+
+def _need_tracr() -> None:
+    missing = [name for name in ("jax", "haiku", "tracr") if find_spec(name) is None]
+    if missing:
+        raise CompileError(
+            f"backend 'tracr' needs {', '.join(missing)}, not installed here: pip install 'turing-programs[tracr]', or "
+            "use backend 'hard_alibi'"
+        )
 
 
 def _checked_length(length: Any) -> int:

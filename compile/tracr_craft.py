@@ -25,7 +25,7 @@ from rasp.graph import Node
 from rasp.scalar import evaluate
 
 COMPILER_BOS = "compiler_bos"
-COLDNESS = 100  # a match scores this much above none; e**-50 of the attention is lost to the default
+COLDNESS = 100  # a match scores this much above none, and at least a quarter of it above bos: e**-25 is lost
 MARGIN = 24  # between the largest value and the next one, on top of log(positions), where the largest must win
 LARGEST_SCORE = 2**24  # whole numbers are exact in float32 up to here
 ALARM = 100.0  # logit of "a count ran over", far above the 1 of an answer

@@ -139,6 +139,12 @@ def test_tokens_the_program_does_not_know_are_refused() -> None:
             model.predict([0, stranger])
 
 
+def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("compile.tracr_backend.find_spec", lambda name: None if name == "tracr" else name)
+    with pytest.raises(CompileError, match=r"needs tracr, not installed here: pip install"):
+        compile_tracr(lambda x: x, range(4))
+
+
 @pytest.mark.parametrize("length", [0, -3, 2.5, True])
 def test_max_seq_len_must_be_a_number_of_tokens(length: Any) -> None:
     with pytest.raises(CompileError, match="max_seq_len"):
