@@ -47,8 +47,8 @@ class _Splitting:
     def boxes(self, e: Expr) -> list[Box]:
         if e not in self.known:
             self.known[e] = self._boxes(e)
-        if len(self.known[e]) > 16 * self.most:  # merging rarely saves more than this
-            raise TooManyBoxes(f"more than {self.most} cases")
+        if len(self.known[e]) > 4 * self.most:  # merging rarely saves more than this
+            raise TooManyBoxes(f"at least {self.most} cases")
         return self.known[e]
 
     def _boxes(self, e: Expr) -> list[Box]:

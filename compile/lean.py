@@ -23,7 +23,7 @@ import numpy as np
 from compile.cover import Box, merge
 from compile.domains import Capacity
 from compile.lower import refusal
-from compile.network import Network, Part, Shift, View, membership
+from compile.network import Network, Part, Shift, View, inside
 from compile.stream import BIAS, INSIDE, Reading, added, combine
 from rasp.machine import TuringMachine, bos, eos, sep
 
@@ -83,15 +83,10 @@ def _computed(
     inputs = [near[at + offset] for offset in OFFSETS]
     network.layers[0].unit(dict(INSIDE), written[sep])
     for box in boxes:
-        reads = combine((1.0, _inside(box, inputs)), (-1.0, hidden))
-        network.layers[0].unit(reads, combine((1.0, written[box.value]), (-1.0, written[sep])))
+        reads = combine((1.0, inside(box, inputs)), (-1.0, hidden))
+        network.box(0, reads, combine((1.0, written[box.value]), (-1.0, written[sep])))
     network.layers[0].labels.append(name)
     return written
-
-
-def _inside(box: Box, inputs: Sequence[View]) -> Reading:
-    sides = [membership(inputs[place], tokens) for place, tokens in box.sides]
-    return combine((1.0, added(sides)), (1.0 - len(sides), {BIAS: 1.0}))
 
 
 def _separators(view: View) -> Reading:
@@ -99,7 +94,7 @@ def _separators(view: View) -> Reading:
 
 
 def _query_gram(network: Network, near: list[View], n: int) -> list[View]:
-    """x, and the tokens before it that no separator hides: relu(token - separators on the way)."""
+    """x, and the tokens before it that no separator hides: on where the token stands and no separator on the way."""
     grams = [near[0]]
     for j in range(1, n + 1):
         name = f"x[i-{j}] of this tape"
@@ -107,8 +102,8 @@ def _query_gram(network: Network, near: list[View], n: int) -> list[View]:
         hidden = added(_separators(near[m]) for m in range(j))
         network.layers[0].unit(dict(INSIDE), written[sep])
         for token in network.tokens[1:]:
-            reads = combine((1.0, near[j][token]), (-1.0, hidden))
-            network.layers[0].unit(reads, combine((1.0, written[token]), (-1.0, written[sep])))
+            reads = combine((1.0, near[j][token]), (-1.0, hidden), (-1.0, {BIAS: 1.0}))
+            network.box(0, reads, combine((1.0, written[token]), (-1.0, written[sep])))
         network.layers[0].labels.append(name)
         grams.append(written)
     return grams

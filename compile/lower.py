@@ -11,6 +11,7 @@ from compile.domains import Capacity
 from compile.factor import Match, matches
 from compile.naming import Names
 from compile.network import Network, Part, Shift, View
+from compile.noise import Noise
 from compile.schedule import Schedule, attended, decodes, is_single
 from compile.stream import INSIDE, Reading, added
 from rasp.eager import map_arrays
@@ -53,6 +54,7 @@ class _Lowering:
         self.shares: dict[int, int] = {}  # counter -> dimension with the start's share of its attention
         self.means: dict[int, int] = {}  # node -> dimension with the mean
         self.views: dict[int, View] = {}
+        self.noise = Noise(plan, dtype)
         copies = max((self.graph.nodes[i].offset for i in plan.needed if self.graph.nodes[i].op == "delay"), default=1)
         self.network = Network(plan.domains.vocabulary, copies, plan.layers, dtype)
         for i in plan.at(-1):
@@ -109,6 +111,7 @@ class _Lowering:
         node = self.graph.nodes[i]
         label = "count positions" if node.op == "indices" else f"count {self.names.condition(matches(node))}"
         self.network.check_count(label, self.most(i))
+        self.noise.check_counter(label, node, self.most(i))
         self.shares[i] = self.network.count(layer, self.parts(node), label)
 
     def most(self, i: int) -> int:
@@ -138,7 +141,7 @@ class _Lowering:
                 form = self.plan.forms[i]
                 inputs = [self.view(j) for j in form.inputs]
                 self.views[i] = self.register(i)
-                self.network.map(layer, form.boxes, inputs, self.views[i])
+                self.network.map(layer, form.boxes, inputs, self.views[i], self.noise.cleans(i))
             elif i in self.means:
                 self.views[i] = self.register(i)
                 self.network.threshold(layer, self.means[i], self.views[i], self.most(i), self.names.of(i))

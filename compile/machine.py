@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,18 +18,19 @@ BACKENDS = ("hard_alibi", "lean", "tracr")
 
 def compile_machine(
     machine: TuringMachine, backend: str = "hard_alibi", n: int = 1, steps: int = 64, packing: str = "unbounded",
-    **options: Any,
+    examples: Iterable[Sequence[int]] = (), **options: Any,
 ) -> Any:  # fmt: skip
     """A model that predicts the next token of the machine's trace, as `next_tokens(x, machine, n, packing)` does.
 
-    It counts separators up to `steps` + 2: a trace of `steps` steps with its last separator and one in front.
+    It counts separators up to `steps` + 2: a trace of `steps` steps with its last separator and one in front. Unless
+    `check` is False, it is compared with the program on traces of random tapes and on `examples`.
     """
     if backend not in BACKENDS:
         raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise CompileError(f"steps is {steps!r}; give the number of machine steps to run, from 1 on")
     extra = {"backend": backend, "machine": to_json(machine), "n": n, "steps": steps, "packing": packing}
-    examples = sample_traces(machine, steps)
+    examples = [*sample_traces(machine, steps), *examples]
     if backend == "lean":
         from compile.lean import compile_lean
 

@@ -266,6 +266,7 @@ def _mark_needed(plan: Schedule, i: int) -> None:
             continue
         if base in plan.trouble:
             raise plan.trouble[base]
+        plan.domains[base]  # an error that says why, if it has no finite set of values
         plan.needed.add(base)
         source = plan.counters[base][0] if base in plan.counters else base
         stack.extend(plan.forms[base].inputs if base in plan.forms else attended(plan.graph.nodes[source]))

@@ -1,0 +1,75 @@
+"""How far rounding may carry a register from a one-hot vector, and where it has to be stopped.
+
+Every operation passes on the errors of what it reads: a shift by n multiplies them by 2n + 1, a map adds those of its
+sides and doubles the sum. Attention that looks for the best match does not care (its scores have wide margins) and
+brings clean values. A count does: an error e in a key or query changes a weight by 40 e, and of c equal weights the
+share is off by a part of c * 40 e, while the steps that decode it stand 1/3 apart. So maps that lead into a count are
+computed with twice the units, which cuts their noise off; so is any map that has become too noisy.
+"""
+
+from __future__ import annotations
+
+from compile.errors import CompileError
+from compile.factor import matches
+from compile.network import ROUNDING, SHARP
+from compile.schedule import COUNTERS, Schedule, attended, decodes
+from rasp.graph import Node
+
+LOUD = 1e-3  # noise that no map hands on
+
+
+class Noise:
+    """Estimated total error of every register of a plan."""
+
+    def __init__(self, plan: Schedule, dtype: str) -> None:
+        self.plan, self.dtype = plan, dtype
+        self.counted = _lead_into_counts(plan)
+        self.of: dict[int, float] = {}
+        for i in sorted(plan.needed):
+            self.of[i] = self._estimate(i)
+
+    def at(self, node: int) -> float:
+        return self.of[self.plan.base[node]]
+
+    def cleans(self, i: int) -> bool:
+        """Whether the map i cuts its noise off."""
+        return i in self.counted or self._passed_on(i) > LOUD
+
+    def _passed_on(self, i: int) -> float:
+        return 4 * sum(self.at(j) + ROUNDING[self.dtype] for j in self.plan.forms[i].inputs)
+
+    def _estimate(self, i: int) -> float:
+        unit, node = ROUNDING[self.dtype], self.plan.graph.nodes[i]
+        if i in self.plan.forms:
+            return 4 * unit if self.cleans(i) else self._passed_on(i)
+        if i in self.plan.counters:
+            return unit * len(self.plan.domains[self.plan.counters[i][0]])
+        if node.op == "delay":
+            return (2 * node.offset + 1) * (self.at(node.inputs[0]) + unit)
+        return 0.0 if node.op in ("input", "full") else 4 * unit
+
+    def check_counter(self, label: str, node: Node, most: int) -> None:
+        """Refuse a count whose keys or queries are too noisy to count as far as asked."""
+        parts = () if node.op == "indices" else matches(node)
+        noise = SHARP * most * sum(self.at(m.key) + self.at(m.query) for m in parts)
+        if noise > 1 / 3:
+            better = "dtype='float64' or a smaller capacity" if self.dtype == "float32" else "a smaller capacity"
+            raise CompileError(f"{label}: rounding in {self.dtype} blurs what is counted (to {most}); use {better}")
+
+
+def _lead_into_counts(plan: Schedule) -> set[int]:
+    """The maps whose values are counted, directly or shifted."""
+    found: set[int] = set()
+    stack: list[int] = []
+    for i in plan.needed:
+        counter = plan.counters[i][0] if i in plan.counters else i
+        node = plan.graph.nodes[counter]
+        if node.op in COUNTERS or (node.op == "kqv" and decodes(plan, node)):
+            stack.extend(plan.base[j] for j in attended(node))
+    while stack:
+        i = stack.pop()
+        if i in plan.forms:
+            found.add(i)
+        elif plan.graph.nodes[i].op == "delay":
+            stack.extend(plan.base[j] for j in plan.graph.nodes[i].inputs)
+    return found
