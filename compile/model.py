@@ -27,6 +27,7 @@ from compile.errors import REFUSED, CapacityError
 from compile.positions import (
     ENCODINGS,
     HeadGroup,
+    Rotation,
     ScoreBias,
     Windows,
     group_heads,
@@ -316,22 +317,33 @@ class Attention(nn.Module):
         self.register_buffer("order", torch.tensor(order), persistent=False)
         self.register_buffer("inverse", torch.tensor(order).argsort(), persistent=False)
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor] | None, see: Hook, attend: Attend | None) -> Tensor:
-        qkv = self.project(x, rotation, see)
-        if attend is not None:
-            z = attend(self, qkv)
-        elif see is untouched:
-            z = self.attend(qkv)
+    def forward(self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None) -> Tensor:
+        if attend is None and see is untouched:
+            z = self.join([self.attend_group(part, group, rotation) for group, part in self.parts(x)])
         else:
-            z = self.attend_openly(qkv, see)
+            qkv = self.project(x, rotation, see)
+            z = self.attend_openly(qkv, see) if attend is None else attend(self, qkv)
         return self.out(z.flatten(2))
 
-    def project(self, x: Tensor, rotation: tuple[Tensor, Tensor] | None, see: Hook) -> Tensor:
+    def parts(self, x: Tensor) -> list[tuple[HeadGroup, Tensor]]:
+        """As `split(project(x))`, but one product per group: cheaper than copying pieces out of one for all heads."""
+        weight, bias = self.qkv.weight.view(3, self.heads, -1), self.qkv.bias
+        if len(self.groups) == 1:
+            return self.split(self.project(x, None, untouched))
+        parts = []
+        for group in self.groups:
+            rows = weight[:, group.index].view(-1, x.shape[-1])
+            constants = None if bias is None else bias.view(3, self.heads, -1)[:, group.index].flatten()
+            parts.append((group, F.linear(x, rows, constants).view(*x.shape[:2], 3, -1, self.d_head)))
+        return parts
+
+    def project(self, x: Tensor, rotation: Rotation | None, see: Hook) -> Tensor:
         qkv = self.qkv(x).view(*x.shape[:2], 3, self.heads, self.d_head)  # (B, T, 3, H, D)
         qkv = self.see_each(("q", "k", "v"), qkv, see)
         if rotation is None:
             return qkv
-        turned = self.see_each(("rot_q", "rot_k"), rotate(qkv[:, :, :2], rotation), see)
+        cos, sin = (angles[..., None, None, :] for angles in rotation)
+        turned = self.see_each(("rot_q", "rot_k"), rotate(qkv[:, :, :2], (cos, sin)), see)
         return torch.cat((turned, qkv[:, :, 2:]), dim=2)
 
     def see_each(self, names: tuple[str, ...], stacked: Tensor, see: Hook) -> Tensor:
@@ -355,43 +367,46 @@ class Attention(nn.Module):
         """(B, T, 3, H, D) -> (B, T, H, D), the fast way for whole sequences."""
         return self.join([self.attend_group(part, group) for group, part in self.split(qkv)])
 
-    def attend_group(self, part: Tensor, group: HeadGroup) -> Tensor:
-        if group.reach is not None:
-            return self.attend_locally(part, group, group.reach - 1)
-        if not self.bias.additive and (part.is_cuda or part.shape[1] > LONG):
-            q, k, v = part.permute(2, 0, 3, 1, 4)
-            return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale).transpose(1, 2)
-        return self.attend_in_blocks(part, group)
-
-    def attend_locally(self, part: Tensor, group: HeadGroup, past: int) -> Tensor:
-        """Window heads: blocks of queries, each with its own keys and the `past` ones before, all in one product."""
-        B, T, _, H, D = part.shape
-        block = max(LOCAL_BLOCK, past)
-        n = -(-T // block)
-        padded = F.pad(part, (0, 0, 0, 0, 0, 0, 0, n * block - T))
-        q, k, v = padded.permute(2, 0, 3, 1, 4).reshape(3, B * H, n, block, D)
-        i = torch.arange(n * block, device=part.device).view(n, block, 1)
-        j = i[:, :1] + torch.arange(-past, block, device=part.device)  # (n, 1, past + block)
-        bias = self.bias(torch.where(j < 0, -1, i - j), i, group, part.dtype)  # (H, n, block, past + block)
-        bias = bias.repeat(B, 1, 1, 1).flatten(0, 1)
-        scores = torch.baddbmm(bias, q.flatten(0, 1), _with_past(k, past).transpose(1, 2), alpha=self.scale)
-        z = torch.bmm(scores.softmax(dim=-1), _with_past(v, past))
-        return z.view(B, H, n * block, D)[:, :, :T].transpose(1, 2)
-
-    def attend_in_blocks(self, part: Tensor, group: HeadGroup) -> Tensor:
-        """Unbounded heads: one block of queries after the other, each scored against the keys up to its end only."""
+    def attend_group(self, part: Tensor, group: HeadGroup, rotation: Rotation | None = None) -> Tensor:
         B, T, _, H, D = part.shape
         q, k, v = part.permute(2, 0, 3, 1, 4).reshape(3, B * H, T, D)
-        block = min(T, GPU_BLOCK if part.is_cuda else CPU_BLOCK)
-        bias = self.block_bias(group, T, block, part)
+        if rotation is not None:
+            q, k = rotate(q, rotation), rotate(k, rotation)
+        if group.reach is not None:
+            z = self.attend_locally(q, k, v, group, min(group.reach, T) - 1)
+        elif not self.bias.additive and (part.is_cuda or T > LONG):
+            q, k, v = (t.view(B, H, T, D) for t in (q, k, v))  # a kernel is chosen by the shape
+            z = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
+        else:
+            z = self.attend_in_blocks(q, k, v, group)
+        return z.reshape(B, H, T, D).transpose(1, 2)
+
+    def attend_locally(self, q: Tensor, k: Tensor, v: Tensor, group: HeadGroup, past: int) -> Tensor:
+        """Window heads: blocks of queries, each with its own keys and the `past` ones before, all in one product."""
+        BH, T, D = q.shape
+        block = max(LOCAL_BLOCK, past)
+        n = -(-T // block)
+        q, k, v = (F.pad(t, (0, 0, 0, n * block - T)).view(BH, n, block, D) for t in (q, k, v))
+        i = torch.arange(n * block, device=q.device).view(n, block, 1)
+        j = i[:, :1] + torch.arange(-past, block, device=q.device)  # (n, 1, past + block)
+        bias = self.bias(torch.where(j < 0, -1, i - j), i, group, q.dtype)  # (H, n, block, past + block)
+        bias = bias.repeat(BH // len(group.heads), 1, 1, 1).flatten(0, 1)
+        scores = torch.baddbmm(bias, q.flatten(0, 1), _with_past(k, past).transpose(1, 2), alpha=self.scale)
+        return torch.bmm(scores.softmax(dim=-1), _with_past(v, past)).view(BH, n * block, D)[:, :T]
+
+    def attend_in_blocks(self, q: Tensor, k: Tensor, v: Tensor, group: HeadGroup) -> Tensor:
+        """Unbounded heads: one block of queries after the other, each scored against the keys up to its end only."""
+        BH, T, _ = q.shape
+        block = min(T, GPU_BLOCK if q.is_cuda else CPU_BLOCK)
+        bias = self.block_bias(group, T, block, q)
         keys, z = k.transpose(1, 2), []
         for start, queries in zip(range(0, T, block), q.split(block, dim=1), strict=True):
             stop = start + queries.shape[1]
             b = bias(start, stop)  # (H or 1, block, keys)
-            b = b[0] if b.shape[0] == 1 else b.repeat(B, 1, 1)
+            b = b[0] if b.shape[0] == 1 else b.repeat(BH // len(group.heads), 1, 1)
             scores = torch.baddbmm(b, queries, keys[:, :, :stop], alpha=self.scale)
             z.append(torch.bmm(scores.softmax(dim=-1), v[:, :stop]))
-        return torch.cat(z, dim=1).view(B, H, T, D).transpose(1, 2)
+        return torch.cat(z, dim=1)
 
     def block_bias(self, group: HeadGroup, T: int, block: int, like: Tensor) -> Callable[[int, int], Tensor]:
         """b(i, j) for queries start..stop and keys 0..stop."""
@@ -455,7 +470,7 @@ class Block(nn.Module):
             self.ln2, self.mlp = make_norm(config), MLP(config, shape.d_mlp, f"{self.path}.mlp")
         self.has_attention, self.has_mlp = bool(shape.heads), bool(shape.d_mlp)
 
-    def forward(self, x: Tensor, rotation: tuple[Tensor, Tensor] | None, see: Hook, attend: Attend | None) -> Tensor:
+    def forward(self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None) -> Tensor:
         x = before = see(f"{self.path}.hook_resid_pre", x)
         if self.has_attention:
             normal = see(f"{self.path}.ln1.hook_normalized", self.ln1(x))
@@ -563,7 +578,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         self.need_room(positions.shape[-1])
         return self.embed_position(positions)
 
-    def rotations(self, positions: Tensor, dtype: torch.dtype) -> dict[int, tuple[Tensor, Tensor]]:
+    def rotations(self, positions: Tensor, dtype: torch.dtype) -> dict[int, Rotation]:
         """Rotary angles by d_head, shared by all layers of that size."""
         if self.config.encoding != "rope":
             return {}
@@ -746,36 +761,35 @@ class GroupMemory:
     """
 
     def __init__(self, rows: int, group: HeadGroup, like: Tensor, d_head: int) -> None:
-        self.group = group
-        self.slots = 0 if group.reach is None else group.reach  # those in use
-        self.keys = like.new_zeros(rows, len(group.heads), self.slots, d_head)  # never uninitialised: 0 * nan is nan
+        self.group, self.slots = group, 0  # slots in use
+        self.keys = like.new_zeros(rows, len(group.heads), 0, d_head)
         self.values = torch.zeros_like(self.keys)
 
-    def reserve(self, slots: int) -> None:
-        """Room for `slots` positions; capacity grows geometrically, so that a token costs no copy on average."""
-        if self.group.reach is not None:
-            return
-        self.slots, capacity = slots, self.keys.shape[2]
-        if slots > capacity:
-            room = (0, 0, 0, max(slots, 2 * capacity) - capacity)
+    def reserve(self, length: int) -> None:
+        """Room for `length` positions; capacity grows geometrically, so that a token costs no copy on average."""
+        most = length if self.group.reach is None else self.group.reach
+        self.slots, capacity = min(length, most), self.keys.shape[2]
+        if self.slots > capacity:
+            new = max(self.slots, 2 * capacity if self.group.reach is None else min(2 * capacity, most))
+            room = (0, 0, 0, new - capacity)  # zeros: what is never seen has weight 0, and 0 * nan would be nan
             self.keys, self.values = F.pad(self.keys, room), F.pad(self.values, room)
 
     def fill(self, part: Tensor, rows: Tensor, lengths: Tensor) -> None:
         """Start `rows` anew from whole sequences (R, T, 3, H, D), of which the first `lengths` tokens are real."""
         _, k, v = part.permute(2, 0, 3, 1, 4)  # (R, H, T, D)
-        if self.group.reach is None:
-            self.keys[rows, :, : k.shape[2]], self.values[rows, :, : k.shape[2]] = k, v
-            return
-        last = lengths.unsqueeze(1) - 1
-        kept = last - (last - torch.arange(self.slots, device=k.device)) % self.slots  # latest position of each slot
-        kept = kept.clamp(min=0)[:, None, :, None].expand(-1, k.shape[1], -1, k.shape[3])  # a short row: never seen
-        self.keys[rows], self.values[rows] = k.gather(2, kept), v.gather(2, kept)
+        if self.group.reach is not None:
+            last = lengths.unsqueeze(1) - 1
+            slots = torch.arange(min(self.slots, k.shape[2]), device=k.device)
+            kept = last - (last - slots) % self.group.reach  # latest position in each slot; below 0: none yet
+            kept = kept.clamp(min=0)[:, None, :, None].expand(-1, k.shape[1], -1, k.shape[3])
+            k, v = k.gather(2, kept), v.gather(2, kept)
+        self.keys[rows, :, : k.shape[2]], self.values[rows, :, : k.shape[2]] = k, v
 
     def append(self, part: Tensor, positions: Tensor) -> Tensor:
         """Store one more token per row, (B, 1, 3, H, D), and return its query (B, H, 1, D)."""
         q, k, v = part.permute(2, 0, 3, 1, 4)
         rows = torch.arange(len(positions), device=positions.device)
-        slot = positions if self.group.reach is None else positions % self.slots
+        slot = positions if self.group.reach is None else positions % self.group.reach
         self.keys[rows, :, slot], self.values[rows, :, slot] = k[:, :, 0], v[:, :, 0]
         return q
 
@@ -784,7 +798,7 @@ class GroupMemory:
         behind = positions.unsqueeze(1) - torch.arange(self.slots, device=positions.device)
         if self.group.reach is None:
             return behind
-        behind = behind % self.slots
+        behind = behind % self.group.reach
         return torch.where(behind <= positions.unsqueeze(1), behind, -1)
 
 

@@ -16,6 +16,7 @@ from torch import Tensor, nn
 ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "t5", "fire")
 
 Windows = tuple[int | None, ...]  # one per head; None sees everything before it
+Rotation = tuple[Tensor, Tensor]  # cosines and sines
 
 T5_BUCKETS, T5_FURTHEST = 32, 128
 FIRE_WIDTH, FIRE_THRESHOLD = 32, 512.0
@@ -117,17 +118,17 @@ class Fire(nn.Module):
         return self.down(F.relu(self.up(progress.unsqueeze(-1))))
 
 
-def rotary_angles(positions: Tensor, width: int, base: float, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Cosines and sines (*positions, 1, 1, width) that turn the first `width` dimensions of q and k of every head."""
+def rotary_angles(positions: Tensor, width: int, base: float, dtype: torch.dtype) -> Rotation:
+    """Cosines and sines (*positions, width) that turn the first `width` dimensions of q and k of every head."""
     exact = torch.promote_types(dtype, torch.float32)  # angles of far positions need more than half precision
     speeds = base ** -(torch.arange(0, width, 2, device=positions.device, dtype=exact) / width)
-    angles = (positions.unsqueeze(-1) * speeds)[..., None, None, :]  # (*positions, 1, 1, width / 2)
+    angles = positions.unsqueeze(-1) * speeds  # (*positions, width / 2)
     angles = torch.cat((angles, angles), dim=-1)
     return angles.cos().to(dtype), angles.sin().to(dtype)
 
 
-def rotate(x: Tensor, rotation: tuple[Tensor, Tensor]) -> Tensor:
-    """Turn the leading dimensions of x (B, T, 2, H, D); dimension d is paired with d + width / 2."""
+def rotate(x: Tensor, rotation: Rotation) -> Tensor:
+    """Turn the first `width` entries of x's last dimension; entry d is paired with d + width / 2."""
     cos, sin = rotation
     width = cos.shape[-1]
     turned, rest = x[..., :width], x[..., width:]

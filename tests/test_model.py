@@ -156,9 +156,8 @@ def test_alibi_adds_slope_times_distance() -> None:
 
 def test_rotated_products_depend_on_distance_only() -> None:
     q, k = torch.randn(2, 8, dtype=torch.float64, generator=torch.Generator().manual_seed(0))
-    q, k = (x.expand(1, 50, 2, 1, 8) for x in (q, k))
     rotation = rotary_angles(torch.arange(50), 6, 1e4, torch.float64)
-    products = rotate(q, rotation)[0, :, 0, 0] @ rotate(k, rotation)[0, :, 0, 0].T
+    products = rotate(q.expand(50, 8), rotation) @ rotate(k.expand(50, 8), rotation).T
     for distance in (0, 1, 7):
         diagonal = products.diagonal(-distance)
         torch.testing.assert_close(diagonal, diagonal[:1].expand_as(diagonal))
@@ -273,7 +272,7 @@ def test_cached_ragged_generation_is_uncached_generation(encoding: str) -> None:
         assert np.array_equal(result, uncached(model, prompt, 25))
 
 
-@pytest.mark.parametrize("window", [1, 2, 3, 8, 64, 100])
+@pytest.mark.parametrize("window", [1, 2, 3, 8, 64, 100, 10**7])
 def test_cached_generation_for_every_kind_of_window(window: int) -> None:
     model = make(layers=2, heads=2, windows=(window, None), seed=window)
     for prompt in ragged(1, 5, 70):
@@ -375,7 +374,7 @@ def test_window_heads_keep_only_their_window() -> None:
     decoder = Decoder(model, [[1] * 40, [2] * 3], None, 20)
     list(decoder.run(30, np.array([])))
     local, unbounded = decoder.memory.layers[0].groups
-    assert local.keys.shape == (2, 3, 5, 3)
+    assert local.keys.shape == (2, 3, 5, 3) and local.values.shape == (2, 3, 5, 3)
     assert unbounded.slots == 40 + 29 and unbounded.keys.shape[2] < 2 * 69
 
 
