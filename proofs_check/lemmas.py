@@ -341,7 +341,7 @@ def keys_are_injective(packing: str, ns: Sequence[int]) -> Callable[[Program], I
     def build(program: Program) -> Iterator[Query]:
         for n in ns:
             yield from (_key_near_start(program, n, packing, p) for p in range(n))
-            yield _keys_differ(program, n, packing)
+            yield from _keys_and_grams(program, n, packing)
 
     return build
 
@@ -356,7 +356,8 @@ def _key_near_start(program: Program, n: int, packing: str, p: int) -> Query:
     return Query(f"n={n}, p={p}", (near.count == far.count, wrong), watch=shown)
 
 
-def _keys_differ(program: Program, n: int, packing: str) -> Query:
+def _keys_and_grams(program: Program, n: int, packing: str) -> Iterator[Query]:
+    """Equal count and gram give equal keys; equal keys come from equal count and gram, or from counts far apart."""
     limit = longest(n, packing)
     a, b = (Keyed.of(program, x, n, packing, any_tokens(x, START), position(f"p_{x}")) for x in "xy")
     grams = [masked(a.tokens), masked(b.tokens)]
@@ -364,8 +365,9 @@ def _keys_differ(program: Program, n: int, packing: str) -> Query:
     far = z3.Or(a.count - b.count >= BASE**n, b.count - a.count >= BASE**n)
     excused = z3.Or(equal, far) if packing == "paper" else equal
     shown = {"counts": [a.count, b.count], "gram x": grams[0], "gram y": grams[1], "keys": [a.key, b.key]}
-    formulas = (a.given(limit), b.given(limit), condition(same(a.key, b.key)), z3.Not(excused))
-    return Query(f"n={n}", formulas, watch=shown)
+    given, same_key = (a.given(limit), b.given(limit)), condition(same(a.key, b.key))
+    yield Query(f"n={n}, same key", (*given, same_key, z3.Not(excused)), watch=shown)
+    yield Query(f"n={n}, same gram", (*given, equal, z3.Not(same_key)), watch=shown)
 
 
 # --- end to end -------------------------------------------------------------------------------------------------------
@@ -410,9 +412,9 @@ LEMMAS: tuple[Lemma, ...] = (
     Lemma("step", "next_tape is the machine's step at every position from bos to sep", ANYWHERE, next_tape_is_step),
     Lemma("shape", "the next tape is well formed and as long as the tape", ANYWHERE, next_tape_is_well_formed),
     Lemma("separator", "next_tape is 0 at sep and nowhere else on the tape", ANYWHERE, separator_is_only_zero),
-    Lemma("keys", "equal keys mean equal count and (n+1)-gram, or counts at least 32**n apart",
+    Lemma("keys", "equal count and (n+1)-gram mean equal keys; equal keys mean that, or counts at least 32**n apart",
           "packing paper, n = 1..5, token ids < 32, any length", keys_are_injective("paper", range(1, 6))),
-    Lemma("keys-unbounded", "equal keys mean equal count and (n+1)-gram",
+    Lemma("keys-unbounded", "keys are equal if and only if count and (n+1)-gram are",
           "packing unbounded, n = 1..5, token ids < 32, lengths up to 2**62 / 32**(n+1)",
           keys_are_injective("unbounded", range(1, 6))),
     Lemma("one-step-n1", "one step is right if and only if the next tape has no repeated 2-gram",

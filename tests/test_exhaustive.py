@@ -93,9 +93,14 @@ def test_all_interpreters_agree_on_every_input_of_three_tokens() -> None:
     assert report.holds and report.inputs == 6**3 and report.predictions == 6**3 * 3 * 5
 
 
+def test_the_quick_interpreters_agree_on_every_input_of_four_tokens() -> None:
+    report = every_input(TuringMachine.random(1, 1, seed=0), length=4, engines=("graph", "jit"))
+    assert report.holds and report.inputs == 6**4
+
+
+@pytest.mark.slow
 def test_the_quick_interpreters_agree_on_every_input_of_five_tokens() -> None:
-    report = every_input(TuringMachine.random(1, 1, seed=0), length=5, engines=("graph", "jit"))
-    assert report.holds and report.inputs == 6**5
+    assert every_input(TuringMachine.random(2, 2, seed=3), length=5, engines=("graph", "jit")).holds
 
 
 @pytest.mark.slow
