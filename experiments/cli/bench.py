@@ -31,9 +31,12 @@ def verify(
     print_rows("verify: 12 symbols x 16 states, 10 cells, 32 steps, n = 1", bench_verify(machines, dask=dask), json)
 
 
-@app.command(epilog="Example:  turing-programs bench compile --json")
-def compile(json: JsonOption = False) -> None:
+@app.command(epilog="Example:  turing-programs bench compile --no-stock")
+def compile(
+    stock: Annotated[bool, typer.Option("--stock/--no-stock", help="Also let stock tracr compile: minutes.")] = True,
+    json: JsonOption = False,
+) -> None:
     """Size, speed and correctness of the compiled transformers, and of stock tracr where it can compile at all."""
     from experiments.benchmarks.compiling import bench_compile
 
-    print_rows("compile: 12 symbols x 16 states, n = 1, one core", bench_compile(), json)
+    print_rows("compile: 12 symbols x 16 states, n = 1, one core", bench_compile(stock), json)

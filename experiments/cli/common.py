@@ -58,7 +58,8 @@ def print_rows(title: str, rows: Sequence[Row], as_json: bool) -> None:
     for row in rows:
         ratio = "" if row.ratio is None else f"{_figure(row.ratio)}x"
         table.add_row(row.name, _figure(row.value), row.unit, ratio, row.baseline)
-    Console().print(table)
+    console = Console()
+    console.print(table, width=None if console.is_terminal else 120)
 
 
 def _figure(value: float) -> str:

@@ -1,0 +1,213 @@
+"""`turing-programs train`, `reproduce` and `evaluate`: the learned half."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from experiments.cli.common import JsonOption, print_json, versions
+
+if TYPE_CHECKING:
+    from experiments.evaluation import Result
+    from experiments.recipe import Recipe
+
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+OutputOption = Annotated[
+    Path | None, typer.Option("-o", "--output", help="Folder of the run.", show_default="runs/NAME")
+]
+ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")]
+SaveOption = Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")]
+EncodingOption = Annotated[
+    str | None, typer.Option(help="hard_alibi, nope, alibi, rope, absolute, learned, t5, fire.")
+]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Examples:  turing-programs train tm-tiny  ·  "
+        "turing-programs train tm-cpu --machine-seed 3 --minutes 20  ·  "
+        "turing-programs train tm-cpu --resume  ·  accelerate launch --num_processes 2 -m experiments.cli train tm-cpu"
+    )(train)
+    app.command(epilog="Example:  turing-programs reproduce tm-0")(reproduce)
+    app.command(
+        epilog="Examples:  turing-programs evaluate --shipped  ·  "
+        "turing-programs evaluate runs/tm-cpu --lengths 20,40,60 --rollout 10 -o figures/"
+    )(evaluate)
+
+
+def train(
+    name: Annotated[str, typer.Argument(metavar="PRESET", help="tm-tiny, tm-cpu, addition-cpu, ..., paper-tm, ...")],
+    device: DeviceOption = "auto",
+    minutes: Annotated[float | None, typer.Option(help="Choose the number of steps to take about this long.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of steps.")] = None,
+    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
+    machine_seed: Annotated[int | None, typer.Option(help="Which random machine, for Turing machines.")] = None,
+    batch: Annotated[int | None, typer.Option(help="Rows of a step.")] = None,
+    context: Annotated[int | None, typer.Option(help="Tokens of a row.")] = None,
+    lengths: Annotated[str | None, typer.Option(help="Training lengths, such as 2-20.")] = None,
+    encoding: EncodingOption = None,
+    scratchpad: Annotated[bool, typer.Option("--scratchpad/--no-scratchpad", help="Write the steps out.")] = True,
+    output: OutputOption = None,
+    resume: ResumeOption = False,
+    save_minutes: SaveOption = 2.0,
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Train a transformer on one of the paper's tasks, from a preset."""
+    from experiments.presets import preset
+
+    changes = {"batch": batch, "context": context, "seed": seed, "lengths": read_range(lengths) if lengths else None}
+    recipe = preset(name).changed(**{key: value for key, value in changes.items() if value is not None})
+    recipe = with_task(recipe, machine_seed, scratchpad)
+    recipe = recipe if encoding is None else with_encoding(recipe, encoding)
+    folder = output or Path("runs") / name
+    run_recipe(recipe, folder, device, minutes, steps, resume, save_minutes, threads, json)
+
+
+def reproduce(
+    name: Annotated[str, typer.Argument(help="A shipped checkpoint, such as tm-0.")],
+    device: DeviceOption = "auto",
+    output: OutputOption = None,
+    resume: ResumeOption = False,
+    save_minutes: SaveOption = 2.0,
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Train a shipped checkpoint again, from its own recipe."""
+    from experiments.shipped import recipe_of
+
+    run_recipe(recipe_of(name), output or Path("runs") / name, device, None, None, resume, save_minutes, threads, json)
+
+
+def evaluate(
+    checkpoints: Annotated[list[str] | None, typer.Argument(help="Folders of runs, or names of shipped ones.")] = None,
+    shipped: Annotated[bool, typer.Option("--shipped", help="All that come with this repository.")] = False,
+    lengths: Annotated[str | None, typer.Option(help="Such as 20,40,60. Default: 1, 1.5, 2, 3 x training.")] = None,
+    rollout: Annotated[int, typer.Option(min=0, help="Machine steps in a row.")] = 0,
+    gram: Annotated[int, typer.Option(min=0, help="Split by whether the tape repeats an n-gram of this size.")] = 0,
+    grid: Annotated[str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition).")] = None,
+    examples: Annotated[int, typer.Option(min=1, help="Problems per length.")] = 288,
+    seed: Annotated[int, typer.Option(help="Of the test problems.")] = 0,
+    seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
+    device: DeviceOption = "cpu",
+    json: JsonOption = False,
+) -> None:
+    """Accuracy of trained models on problems of any length, with 95% intervals."""
+    from experiments import evaluation
+    from experiments.run_state import write_json
+    from experiments.shipped import find
+    from experiments.shipped import shipped as shipped_folders
+    from experiments.training import make_accelerator
+
+    make_accelerator(device)  # refuses a device that is not there
+    folders = [find(name) for name in checkpoints or ()] + (shipped_folders() if shipped else [])
+    if not folders:
+        raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
+    results = []
+    for folder in folders:
+        checkpoint = evaluation.load_checkpoint(folder, "cpu" if device == "auto" else device)
+        results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout, examples=examples, seed=seed,
+                                       gram=gram, grid=read_numbers(grid))  # fmt: skip
+    if seeds:
+        results = evaluation.band(results, f"{len(folders)} seeds")
+    report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
+    if output is not None:
+        from experiments.figures import draw
+
+        draw(results, output)
+        write_json(output / "results.json", report)
+    if json:
+        print_json(report)
+    else:
+        print_results(results)
+
+
+def run_recipe(
+    recipe: Recipe, folder: Path, device: str, minutes: float | None, steps: int | None, resume: bool,
+    save_minutes: float, threads: int | None, json: bool,
+) -> None:  # fmt: skip
+    import torch
+
+    from experiments import training
+    from experiments.recipe import Recipe, with_steps
+    from experiments.run_state import read_state
+
+    if threads is not None:
+        torch.set_num_threads(threads)
+    if minutes is not None and steps is not None:
+        raise ValueError("--minutes and --steps both say how long to train; give one of them")
+    if steps is not None:
+        if steps < 1:
+            raise ValueError(f"--steps is {steps}; expected at least 1")
+        recipe = with_steps(recipe, steps)
+    if resume and steps is None:  # the run knows how long it was meant to be
+        recipe = recipe.changed(**_schedule(Recipe.from_dict(read_state(folder)[1]["recipe"])))
+    elif minutes is not None:
+        training.need_free_folder(folder, resume)
+        recipe = training.steps_in(recipe, minutes, device)
+    outcome = training.train(recipe, folder, device=device, resume=resume, save_minutes=save_minutes,
+                             command=" ".join(["turing-programs", *sys.argv[1:]]))  # fmt: skip
+    if json:
+        print_json({**outcome, "output": str(folder), "versions": versions()})
+    elif outcome["processes"] == 1:
+        typer.echo(f"wrote {folder} after {outcome['steps_done']} steps, {outcome['tokens']:,} tokens and "
+                   f"{outcome['seconds'] / 60:.1f} minutes; try: turing-programs evaluate {folder}")  # fmt: skip
+
+
+def _schedule(recipe: Recipe) -> dict[str, Any]:
+    return {"steps": recipe.steps, "warmup": recipe.warmup}
+
+
+def with_task(recipe: Recipe, machine_seed: int | None, scratchpad: bool) -> Recipe:
+    changes: dict[str, Any] = {} if machine_seed is None else {"machine_seed": machine_seed}
+    if not scratchpad:
+        changes["scratchpad"] = False
+    changed = recipe.changed(task={**recipe.task, **changes})
+    changed.make_task()  # refuses what this task does not have
+    return changed
+
+
+def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
+    """Another encoding at the same shape; the windows belong to Hard-ALiBi."""
+    model = {**recipe.model, "encoding": encoding}
+    if encoding != "hard_alibi":
+        model["windows"] = []
+    if encoding == "learned":
+        model["max_positions"] = recipe.context
+    changed = recipe.changed(model=model)
+    changed.make_model()
+    return changed
+
+
+def read_range(text: str) -> tuple[int, int]:
+    parts = text.split("-")
+    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a range of lengths such as 2-20")
+    return int(parts[0]), int(parts[1])
+
+
+def read_numbers(text: str | None) -> list[int]:
+    parts = text.replace(" ", "").split(",") if text is not None else []
+    if not all(part.isdigit() and int(part) > 0 for part in parts):
+        raise ValueError(f"{text!r} is not a list of lengths such as 20,40,60")
+    return [int(part) for part in parts]
+
+
+def print_results(results: list[Result]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("name", "length", "steps", "right", "95% interval", "of", ""):
+        table.add_column(heading, justify="left" if heading in ("name", "") else "right")
+    for r in results:
+        interval = f"{r.low:.3f} - {r.high:.3f}"
+        group = "" if r.group == "all" else r.group
+        table.add_row(r.name, str(r.length), str(r.rollout), f"{r.accuracy:.3f}", interval, str(r.examples), group)
+    Console().print(table)
