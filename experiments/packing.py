@@ -1,0 +1,69 @@
+"""Training rows cut from one stream of samples, wherever the cut falls, and which of their tokens count in the loss.
+
+A batch is a function of (seed, step, process) alone: a run that is resumed sees what it would have seen.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from experiments.tasks.base import BoolArray, IntArray, Samples, Task, check_lengths
+
+IGNORED = -100  # torch's cross_entropy leaves out targets of this value
+
+
+class Batch(NamedTuple):
+    inputs: IntArray  # (rows, context)
+    targets: IntArray  # the same, one token later; IGNORED where the loss does not look
+
+
+class Packing:
+    """Batches of `rows` x `context` tokens of samples with lengths low..high."""
+
+    def __init__(self, task: Task, lengths: tuple[int, int], rows: int, context: int, seed: int) -> None:
+        low, high = lengths
+        check_lengths([low, high])
+        if low > high or rows < 1 or context < 2:
+            raise ValueError(f"lengths {low} to {high} in {rows} rows of {context} tokens cannot be packed; "
+                             "expected low <= high, at least 1 row and at least 2 tokens")  # fmt: skip
+        self.task, self.low, self.high = task, low, high
+        self.rows, self.context, self.seed = rows, context, seed
+        self.separator = task.token(task.separator)
+        trial = self.draw(np.random.default_rng([seed, 0]), 64)
+        self.mean_size = len(trial.tokens) / len(trial)
+
+    def draw(self, rng: np.random.Generator, count: int) -> Samples:
+        return self.task.generate(rng, self.task.draw_lengths(rng, count, self.low, self.high))
+
+    def batch(self, step: int, process: int = 0) -> Batch:
+        rng = np.random.default_rng([self.seed, 1, step, process])
+        wanted = self.rows * (self.context + 1)
+        tokens, counted, since = self.stream(rng, wanted)
+        cut = int(rng.integers(len(tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
+        part = slice(cut, cut + wanted)
+        visible = since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
+        targets = np.where(counted[part] & visible, tokens[part], IGNORED).reshape(self.rows, -1)
+        rows = tokens[part].reshape(self.rows, -1)
+        return Batch(rows[:, :-1], targets[:, 1:])
+
+    def stream(self, rng: np.random.Generator, wanted: int) -> tuple[IntArray, BoolArray, IntArray]:
+        """At least `wanted` tokens; whether each is part of an answer; and from where on the row must be visible."""
+        parts: list[Samples] = []
+        have = 0
+        while have < wanted + self.mean_size:
+            parts.append(self.draw(rng, int((wanted - have) / self.mean_size * 1.1) + 2))
+            have += len(parts[-1].tokens)
+        tokens = np.concatenate([part.tokens for part in parts])
+        answered = np.concatenate([part.answered for part in parts])
+        return tokens, answered, self.visible_since(tokens)
+
+    def visible_since(self, tokens: IntArray) -> IntArray:
+        """The beginning of the line before each token's own line: what a token of an answer is made from.
+
+        An answer whose source was cut off cannot be known, and a loss on it would only be noise.
+        """
+        first_of_line = np.concatenate(([0], np.flatnonzero(tokens == self.separator) + 1))
+        line = np.concatenate(([0], np.cumsum(tokens == self.separator)[:-1]))
+        return first_of_line[np.maximum(line - 1, 0)]

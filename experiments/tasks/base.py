@@ -1,0 +1,136 @@
+"""What every task offers: samples drawn on line, a vocabulary, a check of answers, and text for people.
+
+Texts are laid out in columns for all samples at once: a piece is (samples, width) tokens with HOLE where a sample has
+nothing to say, pieces stand side by side, and the holes are dropped at the end. No loop runs over samples.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+IntArray = npt.NDArray[np.int64]
+BoolArray = npt.NDArray[np.bool_]
+
+HOLE = -1
+LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
+
+
+@dataclass(frozen=True)
+class Samples:
+    """Ragged rows: sample i is `tokens[starts[i]:starts[i + 1]]`, and its first `prompts[i]` tokens are given."""
+
+    tokens: IntArray
+    starts: IntArray
+    prompts: IntArray
+    truth: Any = None  # what a tolerant check compares with
+
+    def __len__(self) -> int:
+        return len(self.prompts)
+
+    def row(self, index: int) -> IntArray:
+        return self.tokens[self.starts[index] : self.starts[index + 1]]
+
+    def prompt(self, index: int) -> IntArray:
+        return self.row(index)[: self.prompts[index]]
+
+    def answer(self, index: int) -> IntArray:
+        return self.row(index)[self.prompts[index] :]
+
+    @property
+    def answered(self) -> BoolArray:
+        """For every token, whether it belongs to an answer."""
+        sizes = np.diff(self.starts)
+        within = np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], sizes)
+        return within >= np.repeat(self.prompts, sizes)
+
+
+def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any = None) -> Samples:
+    """Samples from the pieces of their prompts and answers, side by side."""
+    rows = max(len(piece) for piece in (*prompt, *answer))
+
+    def joined(pieces: Sequence[IntArray]) -> IntArray:
+        return np.concatenate([np.broadcast_to(p, (rows, p.shape[1])) for p in pieces], axis=1)
+
+    left, right = joined(prompt), joined(answer)
+    table = np.concatenate((left, right), axis=1)
+    kept = table != HOLE
+    starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
+    return Samples(table[kept].astype(np.int64), starts, (left != HOLE).sum(axis=1), truth)
+
+
+def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
+    """`values`, with holes where not present."""
+    return np.where(present, values, HOLE)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Task(ABC):
+    """A family of problems by length. `scratchpad=False` asks for the answer at once, as in the paper's baseline."""
+
+    scratchpad: bool = True
+
+    separator: ClassVar[str] = "|"
+    joiner: ClassVar[str] = ""  # between the tokens of a printed text
+    operands: ClassVar[int] = 1  # how many lengths a problem has
+
+    @property
+    @abstractmethod
+    def vocabulary(self) -> tuple[str, ...]: ...
+
+    @abstractmethod
+    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+        """One sample per row of `lengths`, (samples, operands)."""
+
+    def sample(self, rng: np.random.Generator, lengths: npt.ArrayLike, count: int | None = None) -> Samples:
+        """One sample per entry of `lengths`; or `count` of one length (or of one pair of operand lengths)."""
+        given = np.asarray(lengths, dtype=np.int64)
+        if count is not None:
+            given = np.broadcast_to(given, (count, self.operands))
+        elif given.ndim == 1:
+            given = np.repeat(given[:, None], self.operands, axis=1)
+        check_lengths(given)
+        return self.generate(rng, given)
+
+    def draw_lengths(self, rng: np.random.Generator, count: int, low: int, high: int) -> IntArray:
+        """Every operand's length uniform in low..high, independently."""
+        return rng.integers(low, high, size=(count, self.operands), endpoint=True)
+
+    def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
+        """Whether each answer is right: here, every token of it."""
+        exact = (np.array_equal(samples.answer(i), answer) for i, answer in enumerate(answers))
+        return np.fromiter(exact, dtype=np.bool_, count=len(samples))
+
+    @cached_property
+    def numbering(self) -> dict[str, int]:
+        return {name: token for token, name in enumerate(self.vocabulary)}
+
+    def token(self, name: str) -> int:
+        if name not in self.numbering:
+            raise ValueError(f"{name!r} is not a token of this task; its tokens are {' '.join(self.vocabulary)}")
+        return self.numbering[name]
+
+    def const(self, names: Iterable[str]) -> IntArray:
+        """A piece that is the same in every sample."""
+        return np.array([[self.token(name) for name in names]], dtype=np.int64)
+
+    def text(self, tokens: npt.ArrayLike) -> str:
+        return self.joiner.join(self.vocabulary[int(t)] for t in np.asarray(tokens))
+
+    def read(self, text: str) -> IntArray:
+        """The tokens of a printed text."""
+        names = text.split() if self.joiner else list("".join(text.split()))
+        return np.array([self.token(name) for name in names], dtype=np.int64)
+
+
+def check_lengths(lengths: npt.ArrayLike, smallest: int = 1) -> None:
+    given = np.asarray(lengths)
+    if given.size and (given.min() < smallest or given.max() > LONGEST):
+        wrong = given.min() if given.min() < smallest else given.max()
+        raise ValueError(f"length {wrong} is not one a problem can have; expected {smallest} to {LONGEST}")

@@ -1,0 +1,38 @@
+"""Numbers as columns of digits, and the spelling that addition and multiplication share.
+
+The digit being worked on is written as a letter (a for 0 ... j for 9); an operand that is used up is `^`.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from experiments.tasks.base import IntArray, where_present
+
+DIGITS, LETTERS, EMPTY = "0123456789", "abcdefghij", "^"
+FIRST_LETTER = len(DIGITS)  # digits are tokens 0..9, letters 10..19
+
+
+def draw_digits(rng: np.random.Generator, lengths: IntArray) -> IntArray:
+    """(samples, longest) digits, least significant first, 0 beyond each number's length; leading zeros happen."""
+    places = np.arange(lengths.max())
+    return rng.integers(10, size=(len(lengths), len(places))) * (places < lengths[:, None])
+
+
+def most_significant_first(digits: IntArray, lengths: IntArray, skip: int = 0) -> IntArray:
+    """The piece that spells places `skip` and above of each number."""
+    places = np.arange(digits.shape[1] - 1, skip - 1, -1)
+    return where_present(places < lengths[:, None], digits[:, skip:][:, ::-1])
+
+
+def under_work(digits: IntArray, lengths: IntArray, place: int, empty: int) -> tuple[IntArray, IntArray]:
+    """The pieces of an operand whose digit at `place` is being worked on: what is above it, and its letter or `^`."""
+    used_up = lengths <= place
+    digit = digits[:, place] if place < digits.shape[1] else np.zeros(len(digits), dtype=np.int64)
+    above = most_significant_first(digits, lengths, place + 1)
+    return above, np.where(used_up, empty, FIRST_LETTER + digit)[:, None]
+
+
+def spelled(number: IntArray, width: int) -> IntArray:
+    """The piece that spells small numbers with exactly `width` digits."""
+    return number[:, None] // 10 ** np.arange(width - 1, -1, -1) % 10

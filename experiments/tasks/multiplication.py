@@ -1,0 +1,77 @@
+"""Multiplication by an operand of k digits, with the paper's compact scratchpad:
+
+    $4324*135|432e*135(0540~054,0)|43c*135(0270~032,40)|...|^*135(0000~005,83740)|^*135(0000~000,583740)|583740.
+
+Each line says (digit times operand ~ carry, product so far), with k + 1 and k digits. Lines go on until the first
+operand is used up and the carry is 0, which is one reading of the paper's single example.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
+from experiments.tasks.digits import (
+    DIGITS,
+    EMPTY,
+    LETTERS,
+    draw_digits,
+    most_significant_first,
+    spelled,
+    under_work,
+)
+
+MOST_DIGITS = 9  # of the fixed operand: local products are held in int64
+
+
+@dataclass(frozen=True, kw_only=True)
+class Multiplication(Task):
+    digits: int = 1  # of the second operand
+
+    def __post_init__(self) -> None:
+        if not 1 <= self.digits <= MOST_DIGITS:
+            raise ValueError(f"digits is {self.digits}; the fixed operand may have 1 to {MOST_DIGITS}")
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return (*DIGITS, *LETTERS, EMPTY, *"$*(~,)|.")
+
+    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+        return self.lay_out_products(draw_digits(rng, lengths[:, 0]), lengths[:, 0],
+                                     rng.integers(10**self.digits, size=len(lengths)))  # fmt: skip
+
+    def problem(self, left: str, right: str) -> Samples:
+        """The one sample `left * right`."""
+        digits = np.array([[int(d) for d in reversed(left)]])
+        return self.lay_out_products(digits, np.array([len(left)]), np.array([int(right)]))
+
+    def lay_out_products(self, a: IntArray, a_size: IntArray, b: IntArray) -> Samples:
+        places = a.shape[1] + self.digits
+        local, carries, total = multiply(a, b, places)
+        carried = np.concatenate((np.ones_like(carries[:, :1]), carries), axis=1)[:, :-1] > 0  # into each place
+        live = (np.arange(places) < a_size[:, None]) | carried
+        sizes = live.cumprod(axis=1).sum(axis=1)
+        factor = spelled(b, self.digits)
+        prompt = [self.const("$"), most_significant_first(a, a_size), self.const("*"), factor, self.const("|")]
+        answer: list[IntArray] = []
+        for place in range(places if self.scratchpad else 0):
+            so_far = total[:, : place + 1][:, ::-1]
+            pieces = [*under_work(a, a_size, place, self.token(EMPTY)), self.const("*"), factor, self.const("("),
+                      spelled(local[:, place], self.digits + 1), self.const("~"),
+                      spelled(carries[:, place], self.digits), self.const(","), so_far, self.const(")|")]  # fmt: skip
+            answer += [where_present((place < sizes)[:, None], piece) for piece in pieces]
+        return lay_out(prompt, [*answer, most_significant_first(total, sizes), self.const(".")])
+
+
+def multiply(a: IntArray, b: IntArray, places: int) -> tuple[IntArray, IntArray, IntArray]:
+    """Digit times b, carry and product digit at every place, each (samples, places)."""
+    local = np.zeros((len(a), places), dtype=np.int64)
+    local[:, : a.shape[1]] = a * b[:, None]
+    carries, total = np.zeros_like(local), np.zeros_like(local)
+    carry = np.zeros(len(a), dtype=np.int64)
+    for place in range(places):
+        carry, total[:, place] = np.divmod(local[:, place] + carry, 10)
+        carries[:, place] = carry
+    return local, carries, total

@@ -1,0 +1,116 @@
+"""SGD on linear regression, examples taken from the last to the first, as in the paper's appendix:
+
+    $ d a179 a166 , a76 d a80 a145 , a102 | d a179 a166 , a76 d a80 a145 , a102 yp a101 g a100 a99 cur a99 a102 | ...
+
+Each line copies the examples that are left, works on the last of them (yp: prediction, g: step, cur: new weights), and
+the next line no longer has it. a_k stands for (k - 100) / 100.
+
+The printed example settles what the text leaves open. Its last line follows from no quantised data, but from real data
+rounded only for print: so examples and weights are real numbers here, and rounding is what the tolerance of 2/100
+forgives. Its labels are w . x without noise. Here w is uniform in [-1/2, 1/2]^2, which keeps labels in range.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
+import numpy as np
+import numpy.typing as npt
+
+from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, lay_out, where_present
+
+Reals = npt.NDArray[np.float64]
+NUMBERS, MIDDLE = 200, 100
+
+
+def quantised(values: npt.ArrayLike) -> IntArray:
+    """The number tokens of reals; what lies outside [-1, 1) is put at its end."""
+    return np.clip(np.rint(np.asarray(values) * MIDDLE).astype(np.int64) + MIDDLE, 0, NUMBERS - 1)
+
+
+@dataclass(frozen=True)
+class Steps:
+    """One pass of SGD: step t works on example n - 1 - t; arrays are (samples, steps) or (samples, steps, 2)."""
+
+    predicted: Reals
+    gradient: Reals
+    weights: Reals
+
+
+@dataclass(frozen=True, kw_only=True)
+class Sgd(Task):
+    rate: float = 0.5
+    tolerance: int = 2  # number tokens
+
+    joiner: ClassVar[str] = " "
+
+    @property
+    def vocabulary(self) -> tuple[str, ...]:
+        return (*(f"a{i}" for i in range(NUMBERS)), "$", "d", ",", "yp", "g", "cur", "|")
+
+    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+        sizes = lengths[:, 0]
+        x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
+        truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
+        return self.lay_out_runs(x, (x * truth).sum(axis=2), sizes)
+
+    def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
+        """The one sample on these examples, (n, 2) and (n,)."""
+        inputs, labels = np.asarray(x, dtype=float)[None], np.asarray(y, dtype=float)[None]
+        return self.lay_out_runs(inputs, labels, np.array([labels.shape[1]]))
+
+    def lay_out_runs(self, x: Reals, y: Reals, sizes: IntArray) -> Samples:
+        run = descend(x, y, sizes, self.rate)
+        examples = self.spell_examples(x, y)
+        last = run.weights[np.arange(len(sizes)), sizes - 1]
+        prompt = [self.const(["$"]), left(examples, sizes), self.const(["|"])]
+        if not self.scratchpad:
+            return lay_out(prompt, [self.const(["cur"]), quantised(last), self.const(["|"])], last)
+        answer: list[IntArray] = []
+        for t in range(x.shape[1]):
+            pieces = [left(examples, sizes - t), self.const(["yp"]), quantised(run.predicted[:, t, None]),
+                      self.const(["g"]), quantised(run.gradient[:, t]), self.const(["cur"]),
+                      quantised(run.weights[:, t]), self.const(["|"])]  # fmt: skip
+            answer += [where_present((t < sizes)[:, None], piece) for piece in pieces]
+        return lay_out(prompt, answer, last)
+
+    def spell_examples(self, x: Reals, y: Reals) -> IntArray:
+        """(samples, examples, 5): `d x1 x2 , y`."""
+        shape = (*y.shape, 1)
+        d, comma = (np.full(shape, self.token(name)) for name in ("d", ","))
+        return np.concatenate((d, quantised(x), comma, quantised(y)[:, :, None]), axis=2)
+
+    def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
+        """Whether the last weights are within the tolerance of the truth in both coordinates."""
+        right = [self.is_close(samples, i, np.asarray(answer)) for i, answer in enumerate(answers)]
+        return np.array(right, dtype=np.bool_)
+
+    def is_close(self, samples: Samples, index: int, answer: IntArray) -> bool:
+        expected = samples.answer(index)
+        if len(answer) != len(expected) or answer[-1] != expected[-1] or answer[-4] != expected[-4]:
+            return False
+        said = answer[-3:-1]
+        return bool((said < NUMBERS).all() and (np.abs(said - quantised(samples.truth[index])) <= self.tolerance).all())
+
+
+def left(examples: IntArray, count: IntArray) -> IntArray:
+    """The piece that spells the first `count` examples of every sample."""
+    present = np.arange(examples.shape[1]) < count[:, None]
+    return np.where(present[:, :, None], examples, HOLE).reshape(len(examples), -1)
+
+
+def descend(x: Reals, y: Reals, sizes: IntArray, rate: float) -> Steps:
+    """w <- w - rate * grad (y - w . x)^2 over the examples, from each sample's last to its first."""
+    rows, steps = np.arange(len(sizes)), x.shape[1]
+    weights = np.zeros((len(sizes), 2))
+    predicted, gradient, after = np.zeros((len(sizes), steps)), np.zeros_like(x), np.zeros_like(x)
+    for t in range(steps):
+        at = np.maximum(sizes - 1 - t, 0)  # a sample that is done goes on with its first example; nobody looks
+        inputs, label = x[rows, at], y[rows, at]
+        predicted[:, t] = (weights * inputs).sum(axis=1)
+        gradient[:, t] = 2 * rate * (predicted[:, t] - label)[:, None] * inputs
+        weights = weights - gradient[:, t]
+        after[:, t] = weights
+    return Steps(predicted, gradient, after)

@@ -1,0 +1,252 @@
+"""The paper's tasks: its printed examples character by character, and every sample against plain arithmetic."""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import pytest
+
+from experiments.packing import IGNORED, Packing
+from experiments.tasks import TASKS, Addition, Multiplication, Sgd, Task, TuringPaper, TuringRasp, make_task
+from experiments.tasks.sgd import quantised
+from rasp import TuringMachine
+
+ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
+MULTIPLICATION = (
+    "$4324*135|432e*135(0540~054,0)|43c*135(0270~032,40)|4d*135(0405~043,740)|"
+    "e*135(0540~058,3740)|^*135(0000~005,83740)|^*135(0000~000,583740)|583740."
+)
+SGD = (
+    "$ d a179 a166 , a76 d a80 a145 , a102 d a77 a139 , a103 | "
+    "d a179 a166 , a76 d a80 a145 , a102 d a77 a139 , a103 yp a100 g a101 a99 cur a99 a101 | "
+    "d a179 a166 , a76 d a80 a145 , a102 yp a101 g a100 a99 cur a99 a102 | "
+    "d a179 a166 , a76 yp a100 g a120 a117 cur a79 a85 |"
+)
+EVERY_TASK: list[dict[str, Any]] = [
+    {"name": name, "scratchpad": scratchpad, **extra}
+    for name, extra in [("turing_rasp", {}), ("turing_rasp", {"steps": 3}), ("turing_paper", {}), ("addition", {}),
+                        ("multiplication", {"digits": 1}), ("multiplication", {"digits": 3}), ("sgd", {})]
+    for scratchpad in (True, False)
+]  # fmt: skip
+
+
+def rng(seed: int = 0) -> np.random.Generator:
+    return np.random.default_rng(seed)
+
+
+# --- the paper's examples
+
+
+def test_the_printed_addition() -> None:
+    task = Addition()
+    samples = task.problem("4324", "139")
+    assert task.text(samples.row(0)) == ADDITION
+    assert task.text(samples.prompt(0)) == "$4324+139|"
+
+
+def test_the_printed_multiplication() -> None:
+    task = Multiplication(digits=3)
+    assert task.text(task.problem("4324", "135").row(0)) == MULTIPLICATION
+
+
+def test_the_printed_sgd_follows_from_real_data_rounded_for_print() -> None:
+    task = Sgd()
+    samples = task.problem([[0.794, 0.664], [-0.2, 0.45], [-0.23, 0.39]], [-0.2449, 0.02, 0.03])
+    assert task.text(samples.row(0)) == SGD
+
+
+def test_the_printed_sgd_does_not_follow_from_its_own_tokens() -> None:
+    task = Sgd()
+    samples = task.problem([[0.79, 0.66], [-0.2, 0.45], [-0.23, 0.39]], [-0.24, 0.02, 0.03])
+    said, printed = task.text(samples.row(0)), SGD
+    assert said != printed
+    assert said.rsplit("|", 2)[0] == printed.rsplit("|", 2)[0]  # only the last line differs
+
+
+@pytest.mark.parametrize("text", [ADDITION, MULTIPLICATION, SGD])
+def test_reading_undoes_printing(text: str) -> None:
+    task: Task = Sgd() if text is SGD else Addition() if text is ADDITION else Multiplication(digits=3)
+    assert task.text(task.read(text)) == text
+
+
+# --- where the examples do not reach
+
+
+def test_a_last_carry_has_a_line_of_its_own() -> None:
+    task = Addition()
+    assert task.text(task.problem("95", "7").row(0)) == "$95+7|9f+h(1,2)|j+^(1,02)|^+^(0,102)|102."
+
+
+def test_a_carry_of_three_digits_is_flushed() -> None:
+    task = Multiplication(digits=3)
+    assert task.text(task.problem("999", "999").row(0)).endswith("^*999(0000~000,998001)|998001.")
+
+
+# --- against plain arithmetic
+
+
+@pytest.mark.parametrize("scratchpad", [True, False])
+def test_sums_are_right(scratchpad: bool) -> None:
+    task = Addition(scratchpad=scratchpad)
+    samples = task.sample(rng(), task.draw_lengths(rng(1), 200, 1, 9))
+    for i in range(len(samples)):
+        left, right = task.text(samples.prompt(i)).strip("$|").split("+")
+        answer = task.text(samples.answer(i))
+        assert int(answer.rstrip(".").split("|")[-1]) == int(left) + int(right)
+        assert ("|" in answer) == scratchpad
+
+
+@pytest.mark.parametrize("digits", [1, 3])
+def test_products_are_right_line_by_line(digits: int) -> None:
+    task = Multiplication(digits=digits)
+    samples = task.sample(rng(), task.draw_lengths(rng(1), 200, 1, 9))
+    for i in range(len(samples)):
+        left, right = task.text(samples.prompt(i)).strip("$|").split("*")
+        *lines, total = task.text(samples.answer(i)).rstrip(".").split("|")
+        assert int(total) == int(left) * int(right)
+        for place, line in enumerate(lines):
+            inside = line[line.index("(") + 1 : -1]
+            carry, so_far = inside.split("~")[1].split(",")
+            taken = int(left[max(0, len(left) - place - 1) :])
+            assert int(carry + so_far) == taken * int(right)
+
+
+def test_sums_have_the_lengths_asked_for() -> None:
+    task = Addition()
+    samples = task.sample(rng(), (17, 3), count=5)
+    for i in range(5):
+        assert [len(part) for part in task.text(samples.prompt(i)).strip("$|").split("+")] == [17, 3]
+
+
+@pytest.mark.parametrize("seed", range(5))
+def test_rasp_samples_are_traces_of_the_machine(seed: int) -> None:
+    machine = TuringMachine.random(symbols=4, states=3, seed=seed)
+    task = TuringRasp(machine=machine, steps=3)
+    samples = task.sample(rng(seed), rng(seed).integers(1, 9, size=50))
+    for i in range(len(samples)):
+        assert samples.row(i).tolist() == machine.trace(samples.prompt(i)[:-1], 3).tolist()
+
+
+def test_rasp_without_scratchpad_jumps_to_the_last_tape() -> None:
+    task = TuringRasp(steps=4, scratchpad=False)
+    samples = task.sample(rng(), [5, 8])
+    for i in range(2):
+        trace = task.machine.trace(samples.prompt(i)[:-1], 4)
+        assert samples.answer(i).tolist() == trace[-len(samples.prompt(i)) :].tolist()
+
+
+def test_heads_stand_on_every_cell_and_both_ends() -> None:
+    task = TuringRasp()
+    samples = task.sample(rng(), 3, count=300)
+    heads = {int(np.flatnonzero(task.machine.is_state(samples.prompt(i)))[0]) for i in range(300)}
+    assert heads == {1, 2, 3, 4, 5}
+
+
+def test_the_papers_format_emits_the_transition_first() -> None:
+    machine = TuringMachine.random(symbols=15, states=5, seed=0)
+    task = TuringPaper(machine=machine)
+    write, direction, target = machine.transitions["q2", "a5"]
+    to_b = {"L": f"b2 {write} a7", "R": f"a2 {write} b7"}[direction]
+    text = task.text(task.problem([1, 4, 6], 1, 2).row(0))
+    assert text == f"$ ( q2 ) a2 b5 a7 | ( {target} {write} {direction} ) {to_b} |"
+
+
+@pytest.mark.parametrize("head", [0, 2])
+def test_the_papers_head_stays_on_the_tape(head: int) -> None:
+    task = TuringPaper()
+    for state in range(5):
+        text = task.text(task.problem([3, 3, 3], head, state).row(0))
+        assert all(line.count("b") == 1 for line in text.removesuffix(" |").split("|"))
+
+
+def test_sgd_converges_to_the_true_weights_on_long_data() -> None:
+    task = Sgd(scratchpad=False)
+    x = rng().uniform(-1, 1, size=(400, 2))
+    samples = task.problem(x, x @ np.array([0.3, -0.4]))
+    assert task.text(samples.answer(0)) == "cur a130 a60 |"
+
+
+def test_sgd_forgives_two_hundredths_and_no_more() -> None:
+    task = Sgd()
+    samples = task.sample(rng(), [4])
+    right = samples.answer(0).copy()
+    for off, accepted in ((0, True), (2, True), (3, False)):
+        said = right.copy()
+        said[-3] = quantised(samples.truth[0])[0] + off
+        assert task.check(samples, [said]).tolist() == [accepted]
+    assert not task.check(samples, [right[:-1]])[0]
+    assert not task.check(samples, [np.where(right == right[-3], task.token("d"), right)])[0]
+
+
+# --- every task
+
+
+@pytest.mark.parametrize("description", EVERY_TASK, ids=lambda d: "-".join(map(str, d.values())))
+def test_samples_are_well_formed(description: dict[str, Any]) -> None:
+    task = make_task(description)
+    samples = task.sample(rng(), task.draw_lengths(rng(1), 64, 1, 7))
+    again = task.sample(rng(), task.draw_lengths(rng(1), 64, 1, 7))
+    assert np.array_equal(samples.tokens, again.tokens)
+    assert samples.tokens.min() >= 0 and samples.tokens.max() < len(task.vocabulary)
+    assert len(set(task.vocabulary)) == len(task.vocabulary)
+    assert task.check(samples, [samples.answer(i) for i in range(64)]).all()
+    wrong = [(samples.answer(i) + 1) % len(task.vocabulary) for i in range(64)]
+    assert not task.check(samples, wrong).any()
+    separator = task.token(task.separator)
+    assert all(samples.prompt(i)[-1] == separator for i in range(64))
+    assert samples.answered.sum() == sum(len(samples.answer(i)) for i in range(64))
+
+
+@pytest.mark.parametrize("description", EVERY_TASK, ids=lambda d: "-".join(map(str, d.values())))
+def test_packed_rows_are_cut_from_one_stream(description: dict[str, Any]) -> None:
+    task = make_task(description)
+    packing = Packing(task, (1, 6), rows=5, context=90, seed=3)
+    batch = packing.batch(7)
+    assert np.array_equal(batch.inputs, packing.batch(7).inputs)
+    assert not np.array_equal(batch.inputs, packing.batch(8).inputs)
+    assert not np.array_equal(batch.inputs, packing.batch(7, process=1).inputs)
+    counted = batch.targets != IGNORED
+    assert 0.1 < counted.mean() < 1
+    inner = counted[:, :-1]
+    assert (batch.targets[:, :-1][inner] == batch.inputs[:, 1:][inner]).all()
+
+
+def test_the_loss_looks_only_at_answers_whose_source_is_in_the_row() -> None:
+    task = TuringRasp()
+    packing = Packing(task, (4, 4), rows=40, context=50, seed=0)
+    inputs, targets = packing.batch(0)
+    sep = task.token("sep")
+    for row, wanted in zip(inputs, targets, strict=True):
+        counted = np.flatnonzero(wanted != IGNORED)
+        assert np.flatnonzero(row == sep)[0] <= counted[0]
+        assert counted[0] >= 7  # a whole tape of 4 cells is 7 tokens: it comes before anything that counts
+
+
+def test_making_data_takes_less_than_5_percent_of_a_small_training_step() -> None:
+    """9,000 tokens/s is what the CPU presets train at on one core."""
+    for name, lengths in (("turing_rasp", (2, 20)), ("addition", (2, 12)), ("sgd", (2, 8))):
+        packing = Packing(make_task({"name": name}), lengths, rows=16, context=320, seed=0)
+        started, spent = time.process_time(), 0.0
+        for step in range(5):
+            packing.batch(step)
+        spent = time.process_time() - started
+        assert spent / (5 * 16 * 320) < 0.05 / 9000
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [{"name": "subtraction"}, {"name": "multiplication", "digits": 0}, {"name": "addition", "machine_seed": 3},
+     {"name": "turing_rasp", "steps": 0}, {}],
+)  # fmt: skip
+def test_wrong_tasks_are_refused(wrong: dict[str, Any]) -> None:
+    with pytest.raises(ValueError):
+        make_task(wrong)
+
+
+@pytest.mark.parametrize("length", [0, -3, 10**9])
+def test_wrong_lengths_are_refused(length: int) -> None:
+    for name in TASKS:
+        with pytest.raises(ValueError, match="length"):
+            make_task({"name": name}).sample(rng(), length, count=2)
