@@ -1,0 +1,207 @@
+"""Evaluation as in the paper: fresh problems of one length, greedy generation, exact (or tolerant) match.
+
+The model sees at most its training context, advanced by 20 tokens when it is full. Intervals are Wilson's, at 95%.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import torch
+
+from compile.model import Transformer
+from experiments.tasks import Samples, Task, TuringRasp, make_task
+from experiments.tasks.turing_rasp import draw_tapes, follow
+
+EXAMPLES = 288  # per length, as in the paper
+ADVANCE = 20
+Z = 1.959963984540054  # of a 95% interval
+TOKENS_TOGETHER = 2**17  # prompts decoded in one batch are bounded by the memory of their keys and values
+
+
+@dataclass(frozen=True)
+class Result:
+    """A share of right answers with its 95% interval; `rollout` is the number of machine steps (1: one answer)."""
+
+    name: str
+    length: int | str
+    accuracy: float
+    low: float
+    high: float
+    examples: int
+    rollout: int = 1
+    group: str = "all"
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def wilson(right: int, total: int) -> tuple[float, float]:
+    """The 95% score interval of a share."""
+    if total == 0:
+        return 0.0, 1.0
+    share = right / total
+    middle = share + Z * Z / (2 * total)
+    spread = Z * math.sqrt(share * (1 - share) / total + Z * Z / (4 * total * total))
+    scale = 1 + Z * Z / total
+    low, high = (middle - spread) / scale, (middle + spread) / scale
+    return (0.0 if right == 0 else low), (1.0 if right == total else high)
+
+
+def result(name: str, length: int | str, right: np.ndarray, rollout: int = 1) -> Result:
+    low, high = wilson(int(right.sum()), len(right))
+    return Result(name, length, float(right.mean()) if len(right) else 0.0, low, high, len(right), rollout)
+
+
+def answers(model: Transformer, samples: Samples, context: int | None) -> list[np.ndarray]:
+    """What the model says to every prompt, as many tokens as the right answer has. Rows are decoded together."""
+    sizes = np.diff(samples.starts)
+    order = np.argsort(sizes, kind="stable")  # rows of like size together: short ones do not wait for long ones
+    together = max(1, TOKENS_TOGETHER // int(min(sizes.max(), context or sizes.max())))
+    found: list[np.ndarray] = [np.empty(0, dtype=np.int64)] * len(samples)
+    for start in range(0, len(order), together):
+        part = order[start : start + together]
+        counts = [len(samples.answer(i)) for i in part]
+        prompts = [samples.prompt(i).tolist() for i in part]
+        with torch.inference_mode():
+            said = model.generate(prompts, max(counts), context=context, advance=min(ADVANCE, context or ADVANCE))
+        for i, prompt, row, count in zip(part, prompts, said, counts, strict=True):
+            found[i] = np.asarray(row)[len(prompt) : len(prompt) + count]
+    return found
+
+
+def accuracy(
+    model: Transformer,
+    task: Task,
+    length: int | tuple[int, int],
+    examples: int = EXAMPLES,
+    *,
+    seed: int = 0,
+    context: int | None = None,
+    name: str = "",
+) -> Result:
+    """The share of `examples` fresh problems of one length (or pair of operand lengths) that are answered rightly."""
+    samples = task.sample(fresh_rng(seed, length), length, count=examples)
+    label = length if isinstance(length, int) else "x".join(map(str, length))
+    return result(name, label, task.check(samples, answers(model, samples, context)))
+
+
+def fresh_rng(seed: int, length: int | tuple[int, ...]) -> np.random.Generator:
+    """Streams that training never draws from (those begin with [seed, 0] and [seed, 1])."""
+    return np.random.default_rng([seed, 2, *np.atleast_1d(length).tolist()])
+
+
+# --------------------------------------------------------------------------------------- Turing machines
+
+
+def rollout(
+    model: Transformer, task: TuringRasp, length: int, steps: int, examples: int = EXAMPLES, *, seed: int = 0,
+    context: int | None = None, name: str = "",
+) -> list[Result]:  # fmt: skip
+    """The share of runs without an error after 1, 2, ... steps, each step on the tape that the model wrote itself."""
+    tapes = draw_tapes(fresh_rng(seed, (length, 0)), task.machine, np.full(examples, length))
+    truth = follow(task.machine, tapes, steps)  # (runs, steps + 1, tape and sep)
+    alive, results = np.ones(examples, dtype=np.bool_), []
+    for step in range(1, steps + 1):
+        rows = np.flatnonzero(alive)  # a run that went wrong stays wrong: no need to follow it
+        if len(rows):
+            prompts = truth[rows, step - 1]  # what the model wrote, since it has been right so far
+            width = prompts.shape[1]
+            with torch.inference_mode():
+                said = model.generate(prompts.tolist(), width, context=context)
+            alive[rows] = (np.array(said)[:, width:] == truth[rows, step]).all(axis=1)
+        results.append(result(name, length, alive.copy(), step))
+    return results
+
+
+def by_repeats(
+    model: Transformer, task: TuringRasp, length: int, gram: int, examples: int = EXAMPLES, *, seed: int = 0,
+    context: int | None = None, name: str = "",
+) -> list[Result]:  # fmt: skip
+    """One-step accuracy on tapes whose successor has a repeated n-gram, and on those where it has none."""
+    samples = task.sample(fresh_rng(seed, length), length, count=examples)
+    right = task.check(samples, answers(model, samples, context))
+    repeats = np.array([has_repeat(samples.answer(i), gram) for i in range(len(samples))], dtype=np.bool_)
+    return [replace(result(name, length, right[repeats == wanted]), group=group)
+            for wanted, group in ((True, f"repeated {gram}-gram"), (False, f"no repeated {gram}-gram"))]  # fmt: skip
+
+
+def has_repeat(tokens: np.ndarray, gram: int) -> bool:
+    if gram < 1:
+        raise ValueError(f"{gram} is not the size of an n-gram; expected at least 1")
+    if len(tokens) <= gram:
+        return False
+    grams = np.lib.stride_tricks.sliding_window_view(tokens, gram)
+    return len(np.unique(grams, axis=0)) < len(grams)
+
+
+# ---------------------------------------------------------------------------------- whole checkpoints
+
+
+@dataclass(frozen=True)
+class Checkpoint:
+    """A trained model with what it was trained on."""
+
+    name: str
+    model: Transformer
+    task: Task
+    lengths: tuple[int, int]
+    context: int
+
+    @property
+    def usual_lengths(self) -> list[int]:
+        """1, 1.5, 2 and 3 times the training length."""
+        return [round(self.lengths[1] * times) for times in (1, 1.5, 2, 3)]
+
+
+def load_checkpoint(folder: Path | str, device: str = "cpu") -> Checkpoint:
+    path = Path(folder)
+    if not path.is_dir():
+        raise ValueError(f"there is no folder {path}; name one written by `turing-programs train`")
+    model = Transformer.from_pretrained(path, map_location=device).eval()
+    extra = model.config.extra
+    if not {"task", "lengths", "context"} <= set(extra):
+        raise ValueError(f"{path} holds a model that was not trained here: its config.json names no task")
+    low, high = extra["lengths"]
+    return Checkpoint(path.resolve().name, model, make_task(extra["task"]), (low, high), extra["context"])
+
+
+def evaluate(
+    checkpoint: Checkpoint, lengths: Sequence[int] = (), steps: int = 0, *, examples: int = EXAMPLES, seed: int = 0,
+    gram: int = 0, grid: Sequence[int] = (), grid_examples: int = 96,
+) -> list[Result]:  # fmt: skip
+    """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid."""
+    c, chosen = checkpoint, list(lengths) or checkpoint.usual_lengths
+    options: dict[str, Any] = {"seed": seed, "context": c.context, "name": c.name}
+    results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
+    for length in chosen if steps or gram else ():
+        if not isinstance(c.task, TuringRasp):
+            raise ValueError(f"{c.name} is no Turing machine: rollouts and repeats are only of machines (RASP format)")
+        if steps:
+            results += rollout(c.model, c.task, length, steps, examples, **options)
+        if gram:
+            results += by_repeats(c.model, c.task, length, gram, examples, **options)
+    if grid and c.task.operands != 2:
+        raise ValueError(f"{c.name} has problems of one operand length; a grid needs two")
+    return results + [accuracy(c.model, c.task, (a, b), grid_examples, **options) for a in grid for b in grid]
+
+
+def band(results: Sequence[Result], name: str) -> list[Result]:
+    """Several seeds of one experiment as one curve: the mean, and the 95% t-interval of it over seeds."""
+    from scipy.stats import t
+
+    merged = []
+    for length, step in dict.fromkeys((r.length, r.rollout) for r in results):
+        shares = np.array([r.accuracy for r in results if (r.length, r.rollout) == (length, step)])
+        total = sum(r.examples for r in results if (r.length, r.rollout) == (length, step))
+        spread = 0.0
+        if len(shares) > 1:
+            spread = float(t.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / math.sqrt(len(shares)))
+        mean = float(shares.mean())
+        merged.append(Result(name, length, mean, max(0.0, mean - spread), min(1.0, mean + spread), total, step))
+    return merged

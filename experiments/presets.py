@@ -1,0 +1,81 @@
+"""Recipes by name: for tests, for two CPU cores, and with the paper's settings for a GPU.
+
+What was tried for `tm-cpu` before (5 states x 15 symbols, whole next tape exact at 1x / 2x / 3x of the training
+length): AdamW unpacked .85 / .17 / 0; Muon unpacked .97 / .70 / .39; Muon packed .98 / .80 / .51; training to 20 cells
+instead of 12 .98 / .95 / .86; three times longer .997 / .963 / .927. NoPE or RoPE alone: 0 beyond the training length.
+For addition, windows that reach further than the training length make the model count digits: keep M small.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.recipe import Recipe
+
+
+def windows(masked: int, heads: int) -> list[int | None]:
+    """The paper's heads: windows 1..M, the rest see everything."""
+    return [*range(1, masked + 1), *[None] * (heads - masked)]
+
+
+def small(masked: int, layers: int = 3, width: int = 128, heads: int = 8) -> dict[str, Any]:
+    return {"layers": layers, "d_model": width, "heads": heads, "windows": windows(masked, heads),
+            "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False}  # fmt: skip
+
+
+def large(masked: int) -> dict[str, Any]:
+    """The paper's 150 M parameters: GPT-NeoX's parallel layers with Hard-ALiBi in place of rotary positions."""
+    return {"layers": 12, "d_model": 1024, "heads": 16, "d_mlp": 4096, "windows": windows(masked, 16),
+            "encoding": "hard_alibi", "norm": "layernorm", "parallel": True}  # fmt: skip
+
+
+TURING = {"name": "turing_rasp", "symbols": 15, "states": 5}
+
+_CPU: dict[str, Any] = {"optimizer": "muon", "rate": 3e-3, "muon_rate": 0.02, "ema": 0.995, "probe_every": 250}
+_PAPER: dict[str, Any] = {"optimizer": "adamw", "batch": 16, "warmup": 100, "lengths": (2, 50), "precision": "bf16",
+                          "compiled": True, "betas": (0.9, 0.999), "probes": (50, 75, 100),
+                          "probe_every": 10_000}  # fmt: skip
+
+PRESETS: dict[str, Recipe] = {
+    "tm-tiny": Recipe(
+        task={"name": "turing_rasp", "symbols": 3, "states": 2}, model=small(4, layers=2, width=64, heads=8),
+        lengths=(1, 6), context=64, batch=16, steps=300, warmup=15, rate=3e-3, muon_rate=0.02, ema=0.98,
+    ),
+    "tm-cpu": Recipe(
+        task=TURING, model=small(4), lengths=(2, 20), context=256, batch=16, steps=3000, warmup=120,
+        probes=(20, 40, 60), **_CPU,
+    ),
+    "addition-cpu": Recipe(
+        task={"name": "addition"}, model=small(3), lengths=(2, 12), context=320, batch=16, steps=4000, warmup=160,
+        probes=(12, 18), **_CPU,
+    ),
+    "multiplication1-cpu": Recipe(
+        task={"name": "multiplication", "digits": 1}, model=small(4), lengths=(2, 10), context=320, batch=16,
+        steps=4000, warmup=160, probes=(10, 15), **_CPU,
+    ),
+    "multiplication3-cpu": Recipe(
+        task={"name": "multiplication", "digits": 3}, model=small(4), lengths=(2, 10), context=320, batch=16,
+        steps=6000, warmup=240, probes=(10, 15), **_CPU,
+    ),
+    "sgd-cpu": Recipe(
+        task={"name": "sgd"}, model=small(4), lengths=(2, 8), context=320, batch=16, steps=6000, warmup=240,
+        probes=(8, 12), **_CPU,
+    ),
+    "paper-addition": Recipe(
+        task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),
+    "paper-multiplication1": Recipe(
+        task={"name": "multiplication", "digits": 1}, model=large(7), context=500, steps=200_000, rate=3e-4, **_PAPER),
+    "paper-multiplication3": Recipe(
+        task={"name": "multiplication", "digits": 3}, model=large(7), context=500, steps=200_000, rate=3e-4, **_PAPER),
+    "paper-sgd": Recipe(
+        task={"name": "sgd"}, model=large(7), context=600, steps=400_000, rate=7e-5, **_PAPER),
+    "paper-tm": Recipe(
+        task={"name": "turing_paper", "symbols": 15, "states": 5}, model=large(8), context=450, steps=200_000,
+        rate=7e-5, **_PAPER),
+}  # fmt: skip
+
+
+def preset(name: str) -> Recipe:
+    if name not in PRESETS:
+        raise ValueError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
+    return PRESETS[name]

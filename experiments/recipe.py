@@ -1,0 +1,104 @@
+"""A recipe: everything that decides a training run's final weights, as plain data that a file can hold."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields, replace
+from typing import TYPE_CHECKING, Any
+
+from experiments.tasks import Task, make_task
+
+if TYPE_CHECKING:
+    from compile.model import Transformer
+
+OPTIMIZERS = ("adamw", "muon")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Recipe:
+    task: dict[str, Any]
+    model: dict[str, Any]  # of TransformerConfig; the vocabulary is the task's
+    lengths: tuple[int, int]  # of training samples, both included
+    context: int  # tokens of a row
+    batch: int  # rows of a step, over all processes
+    steps: int
+    optimizer: str = "muon"  # muon: on the matrices inside the layers, and AdamW on the rest
+    rate: float = 3e-3  # peak, of AdamW
+    muon_rate: float = 0.02
+    betas: tuple[float, float] = (0.9, 0.95)
+    weight_decay: float = 0.1
+    warmup: int = 100  # steps; then linear decay to 0
+    clip: float = 1.0
+    ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
+    seed: int = 0
+    precision: str = "no"  # or "bf16", on CUDA
+    compiled: bool = False  # torch.compile
+    probes: tuple[int, ...] = ()  # lengths tried during training
+    probe_every: int = 500
+
+    def __post_init__(self) -> None:
+        for name in ("lengths", "betas", "probes"):
+            object.__setattr__(self, name, tuple(getattr(self, name)))
+        if self.optimizer not in OPTIMIZERS:
+            raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
+        if self.precision not in ("no", "bf16"):
+            raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
+        for name in ("context", "batch", "steps", "probe_every"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
+        if not 0 <= self.ema < 1 or not 0 <= self.warmup <= self.steps:
+            raise ValueError(f"ema {self.ema} must be in [0, 1) and warmup {self.warmup} at most {self.steps} steps")
+        if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:
+            raise ValueError(f"lengths are {self.lengths}; expected two, the first at least 1 and not above the second")
+
+    def make_task(self) -> Task:
+        return make_task(self.task)
+
+    def make_model(self) -> Transformer:
+        """Fresh weights, the same for the same seed."""
+        import torch
+
+        from compile.model import Transformer, TransformerConfig
+
+        task = self.make_task()
+        names = task.vocabulary
+        config = TransformerConfig.from_dict(
+            {**self.model, "vocabulary": len(names), "token_names": names, "extra": self.describe()}
+        )
+        with torch.random.fork_rng(devices=[]):
+            torch.manual_seed(self.seed)
+            return Transformer(config)
+
+    def describe(self) -> dict[str, Any]:
+        """What a checkpoint must know to be used without its recipe."""
+        from experiments.tasks import TuringRasp
+        from rasp.formats import to_json
+
+        task = self.make_task()
+        machine = {"machine": to_json(task.machine)} if isinstance(task, TuringRasp) else {}
+        return {"task": self.task, "lengths": list(self.lengths), "context": self.context, **machine}
+
+    def factor(self, step: int) -> float:
+        """Of the peak learning rate, in step 0, 1, ...: up over the warm-up, then down to 0."""
+        if step < self.warmup:
+            return (step + 1) / self.warmup
+        return (self.steps - step) / (self.steps - self.warmup)
+
+    def changed(self, **changes: Any) -> Recipe:
+        return replace(self, **changes)
+
+    def to_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+    @classmethod
+    def from_dict(cls, values: Mapping[str, Any]) -> Recipe:
+        unknown = sorted(set(values) - {f.name for f in fields(cls)})
+        if unknown:
+            raise ValueError(f"a recipe has no {', '.join(unknown)}")
+        return cls(**values)
+
+
+def with_steps(recipe: Recipe, steps: int) -> Recipe:
+    """The same recipe over fewer or more steps; the warm-up keeps its share."""
+    warmup = round(recipe.warmup * steps / recipe.steps)
+    return recipe.changed(steps=steps, warmup=min(warmup, steps))

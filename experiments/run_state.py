@@ -1,0 +1,89 @@
+"""The state of a training run as one file: tensors of model, average and optimizers, and JSON in its header. No pickle.
+
+The file is written beside the old one and then takes its name, so that whatever happens there is a whole one.
+"""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors import SafetensorError, safe_open
+from safetensors.torch import save_file
+from torch import Tensor
+from torch.optim import Optimizer
+
+STATE = "state.safetensors"
+
+
+class TrainingError(ValueError):
+    """Why a run ended early, in a sentence."""
+
+
+def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
+    partial = folder / f"{STATE}.partial"
+    whole = {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
+    with reporting_failed_writes(folder, partial):
+        save_file(whole, partial, metadata={"notes": json.dumps(notes)})
+        with open(partial, "rb") as file:
+            os.fsync(file.fileno())
+        os.replace(partial, folder / STATE)
+
+
+def write_json(path: Path, value: Any) -> None:
+    partial = path.with_name(f"{path.name}.partial")
+    with reporting_failed_writes(path.parent, partial):
+        partial.write_text(json.dumps(value, indent=1) + "\n")
+        os.replace(partial, path)
+
+
+class reporting_failed_writes:
+    """Turn a failed write into a sentence, without leaving half a file behind."""
+
+    def __init__(self, folder: Path, partial: Path) -> None:
+        self.folder, self.partial = folder, partial
+
+    def __enter__(self) -> None:
+        pass
+
+    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
+        if not isinstance(error, OSError | SafetensorError):
+            return
+        self.partial.unlink(missing_ok=True)
+        full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
+        why = "the disk is full" if full else str(error)
+        raise TrainingError(f"{self.folder} cannot be written ({why}); the last checkpoint is intact: make room and "
+                            "continue with --resume") from None  # fmt: skip
+
+
+def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
+    path = folder / STATE
+    if not path.is_file():
+        raise TrainingError(f"{folder} holds no run to resume ({STATE} is missing); leave out --resume to begin one")
+    try:
+        with safe_open(path, framework="pt") as file:
+            notes = json.loads((file.metadata() or {})["notes"])
+            return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118 - not a dict
+    except (SafetensorError, KeyError, ValueError, OSError) as error:
+        raise TrainingError(f"{path} is damaged ({error}); remove it to begin anew") from None
+
+
+def optimizer_tensors(name: str, optimizer: Optimizer) -> dict[str, Tensor]:
+    """The state of an optimizer, flat: `name.index of the parameter.kind`."""
+    state = optimizer.state_dict()["state"]
+    return {f"{name}.{index}.{kind}": torch.as_tensor(value) for index, kinds in state.items()
+            for kind, value in kinds.items()}  # fmt: skip
+
+
+def load_optimizer(name: str, optimizer: Optimizer, tensors: Mapping[str, Tensor]) -> None:
+    state: dict[int, dict[str, Tensor]] = {}
+    for key, tensor in tensors.items():
+        if key.startswith(f"{name}."):
+            _, index, kind = key.split(".", 2)
+            state.setdefault(int(index), {})[kind] = tensor
+    optimizer.load_state_dict({"state": state, "param_groups": optimizer.state_dict()["param_groups"]})

@@ -1,0 +1,263 @@
+"""Training on `accelerate`: the loop, from a recipe to a folder with weights, curve and state.
+
+    folder/model.safetensors + config.json   the (averaged) weights, for `evaluate` and `Transformer.from_pretrained`
+    folder/training.json                     recipe, curve, probes, time, versions
+    folder/state.safetensors                 everything that --resume needs
+    folder/tensorboard/                      curves to look at while it runs
+"""
+
+from __future__ import annotations
+
+import copy
+import math
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+import torch.nn.functional as F
+from accelerate import Accelerator
+from torch import Tensor
+
+from compile.model import Transformer
+from experiments.optimizers import Average, make_optimizers, set_rates
+from experiments.packing import IGNORED, Batch, Packing
+from experiments.progress import Display, Reporter
+from experiments.recipe import Recipe, with_steps
+from experiments.run_state import (
+    STATE,
+    TrainingError,
+    load_optimizer,
+    optimizer_tensors,
+    read_state,
+    write_json,
+    write_state,
+)
+
+PROBE_EXAMPLES = 64
+MODEL, AVERAGE = "model", "average"
+
+
+def train(
+    recipe: Recipe,
+    folder: Path,
+    *,
+    device: str = "auto",
+    resume: bool = False,
+    save_minutes: float = 2.0,
+    command: str = "",
+    quiet: bool = False,
+) -> dict[str, Any]:
+    """Train into `folder` and return what training.json says."""
+    accelerator = make_accelerator(device, recipe.precision)
+    need_free_folder(folder, resume)
+    trainer = Trainer(recipe, accelerator)
+    if resume:
+        trainer.load(folder)
+    with Display(recipe, folder, show=accelerator.is_main_process and not quiet) as display:
+        run = Run(trainer, folder, display, save_minutes * 60, command)
+        return run.to_the_end()
+
+
+def make_accelerator(device: str, precision: str = "no") -> Accelerator:
+    if device not in ("auto", "cpu", "cuda"):
+        raise ValueError(f"device is {device!r}; choose auto, cpu or cuda")
+    if device == "cuda" and not torch.cuda.is_available():
+        raise ValueError("device cuda was asked for, but torch sees no CUDA device here; use --device cpu")
+    on_cpu = device == "cpu" or not torch.cuda.is_available()
+    return Accelerator(cpu=on_cpu, mixed_precision="no" if on_cpu else precision)
+
+
+def need_free_folder(folder: Path, resume: bool) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise ValueError(f"{folder} is a file; name a folder for the run")
+    if not resume and (folder / STATE).exists():
+        raise ValueError(f"{folder} already holds a run; continue it with --resume, or name another folder with -o")
+    if not resume:
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+class Trainer:
+    """Model, average, optimizers and data of one run, and the step number that they have reached."""
+
+    def __init__(self, recipe: Recipe, accelerator: Accelerator) -> None:
+        self.recipe, self.accelerator = recipe, accelerator
+        share, left = divmod(recipe.batch, accelerator.num_processes)
+        if left:
+            raise ValueError(f"a batch of {recipe.batch} rows cannot be shared by {accelerator.num_processes} "
+                             "processes; use a multiple")  # fmt: skip
+        self.packing = Packing(recipe.make_task(), recipe.lengths, share, recipe.context, recipe.seed)
+        self.model = recipe.make_model().to(accelerator.device)
+        on_cuda = accelerator.device.type == "cuda"
+        self.optimizers = make_optimizers(self.model, recipe, fused=on_cuda)
+        self.average = Average(self.model.parameters(), recipe.ema)
+        running = torch.compile(self.model) if recipe.compiled and on_cuda else self.model
+        self.running = accelerator.prepare_model(running)
+        self.steps_done = 0
+        self.seconds = 0.0
+        self.curve: list[dict[str, Any]] = []
+        self.probes: list[dict[str, Any]] = []
+
+    def batch(self) -> Batch:
+        return self.packing.batch(self.steps_done, self.accelerator.process_index)
+
+    def step(self) -> tuple[float, float]:
+        """One update; the loss before it, and the norm of the gradient."""
+        batch = self.batch()
+        inputs, targets = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
+        set_rates(self.optimizers, self.recipe, self.steps_done)
+        with self.accelerator.autocast():
+            loss = masked_loss(self.running(inputs), targets)
+        self.accelerator.backward(loss)
+        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
+        value, size = loss.item(), norm.item()
+        if not (math.isfinite(value) and math.isfinite(size)):
+            raise TrainingError(f"the loss is {value} and its gradient {size} in step {self.steps_done + 1}")
+        for optimizer in self.optimizers.values():
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        self.average.update(self.steps_done)
+        self.steps_done += 1
+        return value, size
+
+    # ---- weights and state
+
+    def averaged(self) -> Transformer:
+        """A model with the weights that are to be used."""
+        model = copy.deepcopy(self.model).eval()
+        with torch.no_grad():
+            for parameter, value in zip(model.parameters(), self.average.values, strict=True):
+                parameter.copy_(value)
+        return model
+
+    def tensors(self) -> dict[str, Tensor]:
+        names = [name for name, _ in self.model.named_parameters()]
+        found: dict[str, Tensor] = {f"{MODEL}.{name}": p for name, p in self.model.named_parameters()}
+        found |= {f"{AVERAGE}.{name}": value for name, value in zip(names, self.average.values, strict=True)}
+        for name, optimizer in self.optimizers.items():
+            found |= optimizer_tensors(name, optimizer)
+        return found
+
+    def notes(self) -> dict[str, Any]:
+        return {"recipe": self.recipe.to_dict(), "steps_done": self.steps_done, "seconds": self.seconds,
+                "curve": self.curve, "probes": self.probes}  # fmt: skip
+
+    @torch.no_grad()
+    def load(self, folder: Path) -> None:
+        tensors, notes = read_state(folder)
+        theirs = Recipe.from_dict(notes["recipe"])
+        if theirs != self.recipe:
+            differing = [k for k, v in theirs.to_dict().items() if self.recipe.to_dict()[k] != v]
+            raise TrainingError(f"{folder} holds a run of another recipe (different: {', '.join(differing)}); resume "
+                                "with the same options, or name another folder")  # fmt: skip
+        for (name, parameter), value in zip(self.model.named_parameters(), self.average.values, strict=True):
+            parameter.copy_(tensors[f"{MODEL}.{name}"])
+            value.copy_(tensors[f"{AVERAGE}.{name}"])
+        for name, optimizer in self.optimizers.items():
+            load_optimizer(name, optimizer, tensors)
+        self.steps_done, self.seconds = notes["steps_done"], notes["seconds"]
+        self.curve, self.probes = notes["curve"], notes["probes"]
+
+
+def masked_loss(logits: Tensor, targets: Tensor) -> Tensor:
+    """Mean over the tokens that count; 0 where a small batch has none."""
+    total = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+    return total / (targets != IGNORED).sum().clamp(min=1)
+
+
+class Run:
+    """A trainer at work: it reports, probes, saves, and says why when it must end early."""
+
+    def __init__(self, trainer: Trainer, folder: Path, report: Reporter, save_seconds: float, command: str) -> None:
+        self.trainer, self.folder, self.report, self.command = trainer, folder, report, command
+        self.save_seconds, self.saved = save_seconds, time.monotonic()
+        self.saved_step = trainer.steps_done
+        self.main = trainer.accelerator.is_main_process
+
+    def to_the_end(self) -> dict[str, Any]:
+        if self.trainer.steps_done == 0:
+            self.save()
+        while self.trainer.steps_done < self.trainer.recipe.steps:
+            self.guarded(self.one_step)
+        self.save()
+        return self.outcome()
+
+    def guarded(self, work: Callable[[], None]) -> None:
+        last = f"; the last good checkpoint is of step {self.saved_step} in {self.folder}"
+        try:
+            work()
+        except TrainingError as error:
+            if "checkpoint" in str(error):
+                raise
+            raise TrainingError(f"{error}{last}: try a lower learning rate") from None
+        except (MemoryError, RuntimeError) as error:
+            if not is_out_of_memory(error):
+                raise
+            raise TrainingError(f"out of memory in step {self.trainer.steps_done + 1}{last}: "
+                                "try a smaller --batch or --context") from None  # fmt: skip
+
+    def one_step(self) -> None:
+        trainer, started = self.trainer, time.monotonic()
+        loss, norm = trainer.step()
+        trainer.seconds += time.monotonic() - started
+        done, recipe = trainer.steps_done, trainer.recipe
+        trainer.curve = thinned([*trainer.curve, {"step": done, "loss": round(loss, 5)}])
+        self.report.step(done, loss, norm, trainer.seconds)
+        if recipe.probes and (done % recipe.probe_every == 0 or done == recipe.steps):
+            self.probe()
+        if time.monotonic() - self.saved >= self.save_seconds:
+            self.save()
+
+    def probe(self) -> None:
+        from experiments.evaluation import accuracy
+
+        if not self.main:
+            return
+        trainer, recipe = self.trainer, self.trainer.recipe
+        model, task = trainer.averaged(), recipe.make_task()
+        found = {str(length): accuracy(model, task, length, PROBE_EXAMPLES, seed=recipe.seed + 1,
+                                       context=recipe.context).accuracy for length in recipe.probes}  # fmt: skip
+        trainer.probes.append({"step": trainer.steps_done, "accuracy": found})
+        self.report.probe(trainer.steps_done, found)
+
+    def save(self) -> None:
+        if self.main:
+            self.trainer.averaged().save_pretrained(self.folder)
+            write_json(self.folder / "training.json", self.outcome())
+            write_state(self.folder, self.trainer.tensors(), self.trainer.notes())
+        self.saved, self.saved_step = time.monotonic(), self.trainer.steps_done
+        self.trainer.accelerator.wait_for_everyone()
+
+    def outcome(self) -> dict[str, Any]:
+        trainer, recipe = self.trainer, self.trainer.recipe
+        tokens = trainer.steps_done * recipe.batch * recipe.context
+        return {"command": self.command, **trainer.notes(), "tokens": tokens,
+                "finished": trainer.steps_done == recipe.steps, "parameters": trainer.model.parameter_count(),
+                "torch": torch.__version__, "threads": torch.get_num_threads(),
+                "processes": trainer.accelerator.num_processes}  # fmt: skip
+
+
+def is_out_of_memory(error: BaseException) -> bool:
+    return isinstance(error, MemoryError | torch.OutOfMemoryError) or "can't allocate memory" in str(error)
+
+
+def thinned(curve: list[dict[str, Any]], most: int = 400) -> list[dict[str, Any]]:
+    """Every second point of a curve that has grown too long; always the same points for the same steps."""
+    if len(curve) <= most:
+        return curve
+    every = 2 * (curve[1]["step"] - curve[0]["step"])
+    return [point for point in curve if (point["step"] - 1) % every == 0]
+
+
+def steps_in(recipe: Recipe, minutes: float, device: str = "auto", trial: int = 6) -> Recipe:
+    """The recipe with as many steps as fit into `minutes` here, by timing a few on a model that is thrown away."""
+    if not 0 < minutes < 1e6:
+        raise ValueError(f"{minutes} minutes is not a time to train for; give a positive number")
+    trainer = Trainer(recipe, make_accelerator(device, recipe.precision))
+    trainer.step()
+    started = time.monotonic()
+    for _ in range(trial):
+        trainer.step()
+    each = (time.monotonic() - started) / trial
+    return with_steps(recipe, max(1, int(minutes * 60 / each)))
