@@ -9,6 +9,7 @@ import numpy as np
 
 from compile.errors import CompileError
 from compile.pipeline import compile_program
+from rasp.core import named
 from rasp.formats import to_json
 from rasp.machine import TuringMachine
 from rasp.turing import next_tokens
@@ -30,14 +31,14 @@ def compile_machine(
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise CompileError(f"steps is {steps!r}; give the number of machine steps to run, from 1 on")
     extra = {"backend": backend, "machine": to_json(machine), "n": n, "steps": steps, "packing": packing}
-    examples = [*sample_traces(machine, steps), *examples]
+    traces: list[Any] = [*sample_traces(machine, steps), *examples]
     if backend == "lean":
         from compile.lean import compile_lean
 
-        return compile_lean(machine, n=n, steps=steps, extra=extra, examples=examples, **options)
+        return compile_lean(machine, n=n, steps=steps, extra=extra, examples=traces, **options)
     return compile_program(
-        lambda x: next_tokens(x, machine, n, packing), range(machine.base), backend,
-        counts=steps + 2, examples=examples, token_names=machine.vocabulary, extra=extra, **options,
+        lambda x: named(next_tokens(x, machine, n, packing), f"next {n + 1}-gram"), range(machine.base), backend,
+        counts=steps + 2, examples=traces, token_names=machine.vocabulary, extra=extra, **options,
     )  # fmt: skip
 
 

@@ -145,6 +145,7 @@ def _place_map(plan: Schedule, i: int, node: Node) -> None:
         _view(plan, i, plan.base[node.inputs[0]], _reading(plan, node.inputs[0], node.function))
         return
     time = max(_earliest(plan, j) for j in node.inputs)
+    form: Form | None
     try:
         expr, inputs = _gather(plan, node, time)
         if len(inputs) == 1:
@@ -152,8 +153,8 @@ def _place_map(plan: Schedule, i: int, node: Node) -> None:
             return
         fused = any(plan.when(j) >= time for j in node.inputs)
         form = _form(plan, expr, inputs, MOST_FUSED if fused else MOST_BOXES)
-    except TooManyBoxes as error:
-        time, form = _unfused(plan, i, node, error)
+    except CompileError:
+        time, form = _unfused(plan, i, node)
     plan.base.append(i)
     plan.reading.append(None)
     plan.time[i] = time
@@ -161,16 +162,18 @@ def _place_map(plan: Schedule, i: int, node: Node) -> None:
         plan.forms[i] = form
 
 
-def _unfused(plan: Schedule, i: int, node: Node, error: CompileError) -> tuple[int, Form | None]:
+def _unfused(plan: Schedule, i: int, node: Node) -> tuple[int, Form | None]:
     """The map one MLP later, with all its inputs kept as registers."""
     time = max(_next_mlp(plan.when(j)) for j in node.inputs)
     try:
         expr, inputs = _gather(plan, node, time)
         return time, _form(plan, expr, inputs, MOST_BOXES)
-    except CompileError as found:
+    except TooManyBoxes as found:
         text = f"{plan.graph.describe(i)}: a map with {found}; {MOST_BOXES} are the most a layer is made for"
         plan.trouble[i] = CompileError(text)
-        return time, None
+    except CompileError as found:
+        plan.trouble[i] = found
+    return time, None
 
 
 def _view(plan: Schedule, i: int, base: int, reading: Expr) -> None:

@@ -138,7 +138,7 @@ def test_every_head_and_mlp_says_what_it_does(paper: Transformer) -> None:
     assert all(row.label for row in rows)
     labels = [row.label for row in rows if row.head is not None]
     assert any("shift_right(x, 2)" in label for label in labels)
-    assert "match next token" in labels and any(label.startswith("count") for label in labels)
+    assert "match next 2-gram" in labels and any(label.startswith("count") for label in labels)
     assert any("next_tape" in row.label for row in rows if row.head is None)
 
 

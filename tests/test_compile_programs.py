@@ -133,8 +133,7 @@ def whole_count(x: Any) -> Any:
 
 
 def many_cases(x: Any) -> Any:
-    chaos = np.random.default_rng(0).integers(0, 10**6, size=(300, 300))
-    return seq_map(x, shift_right(x, 1), lambda a, b: int(chaos[int(a), int(b)]))
+    return seq_map(x, shift_right(x, 1), lambda a, b: (a * a * 7919 + b * b * 104729 + a * b) % 1000003)
 
 
 REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {

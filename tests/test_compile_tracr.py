@@ -10,11 +10,11 @@ from typing import Any
 
 import numpy as np
 import pytest
+from compiled_programs import PROGRAMS
 
 from rasp import full, index_select, indices, kqv, lasts, next_tokens, num_prev, seq_map, shift_right, tok_map
 from rasp.machine import TuringMachine
 from rasp.reference import Plain
-from tests.compiled_programs import PROGRAMS
 
 pytest.importorskip("tracr", reason="tracr is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
@@ -110,7 +110,7 @@ def test_generates_a_trace_of_256_tokens(paper: Transformer) -> None:
 
 def test_heads_and_mlps_say_what_they_do(paper: Transformer) -> None:
     labels = [row.label for row in paper.summary()]
-    assert "shift_right(x, 3)" in labels and "match next token" in labels
+    assert "shift_right(x, 3)" in labels and "match next 2-gram" in labels
     assert all(labels)
     assert [len(layer) for layer in paper.config.head_labels] == [4, 2, 2, 1]
 
