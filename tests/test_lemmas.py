@@ -8,7 +8,7 @@ import pytest
 
 from proofs_check.lemmas import LEMMAS, PRINTED, Lemma, Program, Query, check, lemma, run_query
 from proofs_check.mutants import CONCERNS, MUTANTS, mutants_of
-from proofs_check.prove import prove
+from proofs_check.proving import prove
 from rasp import turing
 
 PAIRS = [(one.name, mutant.name) for one in LEMMAS for mutant in mutants_of(one.name)]

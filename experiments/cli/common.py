@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import json
 import re
+import sys
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 if TYPE_CHECKING:
+    from rich.console import Console
+
     from experiments.benchmarks.rows import Row
     from rasp import TuringMachine
 
@@ -49,7 +52,6 @@ def print_rows(title: str, rows: Sequence[Row], as_json: bool) -> None:
         print_json({"rows": [row.__dict__ for row in rows], "versions": versions()})
         return
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=title, title_justify="left", box=SIMPLE_HEAD)
@@ -58,8 +60,14 @@ def print_rows(title: str, rows: Sequence[Row], as_json: bool) -> None:
     for row in rows:
         ratio = "" if row.ratio is None else f"{_figure(row.ratio)}x"
         table.add_row(row.name, _figure(row.value), row.unit, ratio, row.baseline)
-    console = Console()
-    console.print(table, width=None if console.is_terminal else 120)
+    screen().print(table)
+
+
+def screen() -> Console:
+    """Standard output; wide enough for tables where no terminal says how wide it is."""
+    from rich.console import Console
+
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
 
 
 def _figure(value: float) -> str:

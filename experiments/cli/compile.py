@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, read_machine, versions
+from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, read_machine, screen, versions
 
 
 def register(app: typer.Typer) -> None:
@@ -71,7 +71,6 @@ def _sizes(model: Any, backend: str) -> dict[str, Any]:
 
 def _print(model: Any, report: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD)
@@ -81,7 +80,7 @@ def _print(model: Any, report: dict[str, Any]) -> None:
         is_head = row.head is not None
         window = ("all" if row.window is None else str(row.window)) if is_head else ""
         table.add_row(str(row.layer), str(row.head) if is_head else "MLP", window, row.label)
-    console = Console(highlight=False)
+    console = screen()
     console.print(table)
     console.print(
         f"{report['backend']}: {report['layers']} layers, heads {report['heads']}, d_model {report['d_model']}, "

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, read_machine
+from experiments.cli.common import JsonOption, print_json, read_machine, screen
 
 
 def register(app: typer.Typer) -> None:
@@ -52,7 +52,6 @@ def _list(json: bool) -> None:
         print_json({name: {"description": e.description, "tape": e.tape, "result": e.result} for name, e, _ in rows})
         return
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
     from rich.text import Text
 
@@ -62,7 +61,7 @@ def _list(json: bool) -> None:
     for name, e, m in rows:
         size = f"{len(m.state_tokens)} x {len(m.symbol_tokens)}"
         table.add_row(Text(name, "bold cyan"), size, Text(e.tape or "(blank)"), Text(f"{e.description}\n{e.result}"))
-    Console().print(table)
+    screen().print(table)
 
 
 def _write(machine: object, output: Path) -> None:
@@ -80,7 +79,6 @@ def _show(machine: object) -> None:
     from rasp import TuringMachine
 
     assert isinstance(machine, TuringMachine)
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(title=machine.name or "machine", title_justify="left")
@@ -92,4 +90,4 @@ def _show(machine: object) -> None:
             table.add_row(f"{state} (final)", *[""] * len(machine.symbols))
         else:
             table.add_row(state, *(" ".join(machine.transitions[state, s]) for s in machine.symbols))
-    Console().print(table)
+    screen().print(table)

@@ -6,11 +6,14 @@ import json as jsonlib
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, versions
+from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, screen, versions
+
+if TYPE_CHECKING:
+    from proofs_check.proving import ProofReport
 
 
 def register(app: typer.Typer) -> None:
@@ -19,8 +22,11 @@ def register(app: typer.Typer) -> None:
         "turing-programs verify --steps 64 --resume long.journal"
     )(verify)
     app.command(
-        epilog="Examples:  turing-programs prove  ·  turing-programs prove --quick  ·  "
-        "turing-programs prove --certificate smt/"
+        epilog="Examples:  turing-programs exhaust  ·  turing-programs exhaust --symbols 1 --states 2 --length 6 --n 2"
+    )(exhaust)
+    app.command(
+        epilog="Examples:  turing-programs prove  ·  turing-programs prove step keys  ·  "
+        "turing-programs prove --no-mutants --certificate smt/"
     )(prove)
     app.command(epilog="Example:  turing-programs theorem -o theorem/")(theorem)
 
@@ -81,8 +87,47 @@ def _length(text: str) -> int | tuple[int, int]:
     return cells[0] if len(cells) == 1 else (cells[0], cells[1])
 
 
+def exhaust(
+    symbols: Annotated[int, typer.Option(help="Symbols of each machine.")] = 2,
+    states: Annotated[int, typer.Option(help="States of each machine.")] = 2,
+    length: Annotated[int, typer.Option("--length", "-l", help="Every tape of up to this many cells.")] = 3,
+    n: NOption = 1,
+    steps: Annotated[int | None, typer.Option("--steps", "-t", help="Default: base**n, at most 64.")] = None,
+    packing: PackingOption = "paper",
+    program: Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")] = None,
+    json: JsonOption = False,
+) -> None:
+    """Check the theorem on every machine of a size and every tape up to a length: nothing is left out.
+
+    Exit code 0 if no run violates the sharp theorem, 1 if one does.
+    """
+    from dataclasses import asdict
+
+    from proofs_check.exhaustive import every_machine
+
+    with _bar("parts") as progress:
+        report = every_machine(
+            symbols, states, length, n, steps, packing, program=program,
+            progress=lambda _, done, total: progress(done, total),
+        )  # fmt: skip
+    if json:
+        first = report.first.render() if report.first else None
+        print_json({**asdict(report), "first": first, "holds": report.holds, "versions": versions()})
+    else:
+        found = report.first.render() if report.first else ""
+        _say(
+            f"every machine of {symbols} symbols x {states} states: {report.machines:,}, on every tape of up to "
+            f"{length} cells, head and state: {report.tapes:,}; {report.steps} steps, n = {n}, {packing} packing\n\n"
+            f"{report.runs:,} runs, {report.correct:,} of them right to the end, {report.violations:,} violations of "
+            f"the sharp theorem\n{found}",
+            report.holds,
+        )
+    if not report.holds:
+        raise typer.Exit(1)
+
+
 def prove(
-    quick: Annotated[bool, typer.Option("--quick", help="Only what goes through in seconds.")] = False,
+    lemmas: Annotated[list[str] | None, typer.Argument(help="Only these lemmas, by name. Default: all.")] = None,
     mutants: Annotated[bool, typer.Option("--mutants/--no-mutants", help="Also refute wrong programs.")] = True,
     certificate: Annotated[
         Path | None, typer.Option(help="Write each claim as SMT-LIB to this folder, for another solver.")
@@ -93,16 +138,43 @@ def prove(
 
     Exit code 0 if every lemma is proved and every wrong program refuted, 1 otherwise.
     """
+    from proofs_check.certificates import write_certificates
     from proofs_check.proving import prove as run_prove
 
-    with _bar("claims") as progress:
-        report = run_prove(quick=quick, mutants=mutants, certificate=certificate, progress=progress)
+    chosen = lemmas or None
+    with _bar("claims and wrong programs") as progress:
+        report = run_prove(chosen, with_mutants=mutants, progress=lambda _, done, total: progress(done, total))
+    written = len(write_certificates(certificate, chosen)) if certificate is not None else 0
     if json:
-        print_json({**report.to_json(), "versions": versions()})
+        print_json(report.to_json())
     else:
-        _say(report.render(), report.all_proved)
+        _print_proofs(report)
+        if certificate is not None:
+            typer.echo(f"wrote {written} SMT-LIB files to {certificate}")
     if not report.all_proved:
         raise typer.Exit(1)
+
+
+def _print_proofs(report: ProofReport) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("lemma", "claim, and for what", "result", "seconds", "wrong programs"):
+        table.add_column(heading, justify="right" if heading == "seconds" else "left")
+    for row in report.lemmas:
+        style = "green" if row.result == "proved" else "bold red"
+        caught = f"{row.mutants_caught} of {len(row.mutants)} refuted" if row.mutants else ""
+        claim = f"{row.claim}\n[dim]{row.scope}[/dim]"
+        table.add_row(row.name, claim, f"[{style}]{row.result}[/{style}]", f"{row.seconds:.2f}", caught)
+        if row.witness:
+            table.add_row("", row.witness, "", "", "")
+    console = screen()
+    console.print(table)
+    tried = any(row.mutants for row in report.lemmas)
+    proved = "every lemma is proved" + (", and refuted on every wrong program" if tried else "")
+    verdict = proved if report.all_proved else "NOT everything was proved"
+    console.print(verdict, style="bold green" if report.all_proved else "bold red")
 
 
 def theorem(
@@ -130,12 +202,10 @@ def theorem(
 
 def _say(text: str, ok: bool) -> None:
     """The report, its last paragraph in the colour of the verdict."""
-    from rich.console import Console
-
-    console = Console(highlight=False, markup=False)
+    console = screen()
     before, _, verdict = text.rpartition("\n\n")
-    console.print(before + "\n")
-    console.print(verdict, style="bold green" if ok else "bold red")
+    console.print(before + "\n", markup=False)
+    console.print(verdict, style="bold green" if ok else "bold red", markup=False)
 
 
 @contextmanager
