@@ -130,6 +130,7 @@ class _Lowering:
     def mean(self, layer: int, i: int, node: Node) -> None:
         """A second head counts the values, for the sake of capacity."""
         label, values = self.names.attention(i), self.view(node.inputs[-1])
+        self.noise.check_mean(label, node, self.most(i))
         self.means[i] = self.network.mean(layer, label, self.parts(node), values, node.default)
         self.count(layer, i)
 

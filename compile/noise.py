@@ -9,6 +9,8 @@ computed with twice the units, which cuts their noise off; so is any map that ha
 
 from __future__ import annotations
 
+from typing import NoReturn
+
 from compile.errors import CompileError
 from compile.factor import matches
 from compile.network import ROUNDING, SHARP
@@ -50,11 +52,23 @@ class Noise:
 
     def check_counter(self, label: str, node: Node, most: int) -> None:
         """Refuse a count whose keys or queries are too noisy to count as far as asked."""
-        parts = () if node.op == "indices" else matches(node)
-        noise = SHARP * most * sum(self.at(m.key) + self.at(m.query) for m in parts)
+        noise = SHARP * most * self._of_parts(node)
         if noise > 1 / 3:
-            better = "dtype='float64' or a smaller capacity" if self.dtype == "float32" else "a smaller capacity"
-            raise CompileError(f"{label}: rounding in {self.dtype} blurs what is counted (to {most}); use {better}")
+            self._refuse(label, most)
+
+    def check_mean(self, label: str, node: Node, most: int) -> None:
+        """A mean is off by its weights' errors times the values, and by the values' own; its steps are 1 / C apart."""
+        largest = max(abs(v) for v in self.plan.domains[node.inputs[-1]])
+        error = largest * (2 * SHARP * self._of_parts(node) + self.at(node.inputs[-1]))
+        if 2 * most * error > 0.4:
+            self._refuse(label, most)
+
+    def _of_parts(self, node: Node) -> float:
+        return 0.0 if node.op == "indices" else sum(self.at(m.key) + self.at(m.query) for m in matches(node))
+
+    def _refuse(self, label: str, most: int) -> NoReturn:
+        better = "dtype='float64' or a smaller capacity" if self.dtype == "float32" else "a smaller capacity"
+        raise CompileError(f"{label}: rounding in {self.dtype} blurs what is counted (to {most}); use {better}")
 
 
 def _lead_into_counts(plan: Schedule) -> set[int]:

@@ -10,7 +10,7 @@ import torch
 from compiled_programs import LENGTH, PROGRAMS
 
 from compile import CapacityError, CompileError, compile_program
-from rasp import argmax, cumsum, equals, full, indices, kqv, sel_width, select, seq_map, shift_right, tok_map
+from rasp import argmax, cumsum, equals, full, indices, kqv, num_prev, sel_width, select, seq_map, shift_right, tok_map
 from rasp.reference import Plain
 
 torch.set_num_threads(1)
@@ -144,6 +144,9 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "cases": (many_cases, {"vocabulary": range(300)}, "at least 20000 cases; 20000 are the most"),
     "count": (lambda x: cumsum(x == 1), {"counts": 10**5}, "count .* float32 is good for 4096"),
     "noise": (whole_count, {"counts": 1000}, "rounding in float32 blurs what is counted .* use dtype='float64'"),
+    "noisy mean": (
+        lambda x: kqv(num_prev(x, x), num_prev(x, x), x, equals), {"counts": 400}, "rounding in float32 blurs",
+    ),
     "mean": (
         lambda x: kqv(x, x, tok_map(x, lambda z: 1000 * z), lambda k, q: True),
         {"counts": 100, "vocabulary": range(50)},
