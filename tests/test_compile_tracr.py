@@ -12,7 +12,23 @@ import numpy as np
 import pytest
 from compiled_programs import PROGRAMS
 
-from rasp import full, index_select, indices, kqv, lasts, next_tokens, num_prev, seq_map, shift_right, tok_map
+from rasp import (
+    equals,
+    full,
+    gt,
+    index_select,
+    indices,
+    kqv,
+    lasts,
+    leq,
+    next_tokens,
+    num_prev,
+    sel_width,
+    select,
+    seq_map,
+    shift_right,
+    tok_map,
+)
 from rasp.machine import TuringMachine
 from rasp.reference import Plain
 
@@ -204,6 +220,40 @@ def test_program(name: str) -> None:
 @pytest.mark.parametrize("name", [name for name in PROGRAMS if name not in QUICK])
 def test_further_program(name: str) -> None:
     assert_runs(name)
+
+
+def random_program(seed: int) -> Any:
+    """A few operations on each other's results, with defaults that are no value of what is moved."""
+
+    def program(x: Any) -> Any:
+        rng = np.random.default_rng(seed)
+        made = [x, shift_right(x, int(rng.integers(1, 4)), default=int(rng.integers(4)))]
+        for _ in range(int(rng.integers(2, 6))):
+            a, b, c = (made[int(i)] for i in rng.integers(len(made), size=3))
+            default, predicate = int(rng.integers(-1, 5)), (equals, leq, gt)[int(rng.integers(3))]
+            choices = (
+                lambda a=a, d=default: shift_right(a, 2, default=d),
+                lambda a=a, b=b: seq_map(a, b, lambda p, q: (p * 2 + q) % 5),
+                lambda a=a, b=b, p=predicate: sel_width(select(a, b, p)),
+                lambda a=a, b=b, c=c, d=default, p=predicate: kqv(a, b, c, p, default=d, reduction="max"),
+                lambda a=a, b=b, c=c, d=default, p=predicate: kqv(a, b, c, p, default=d, reduction="min"),
+                lambda a=a, b=b, c=c, d=default, p=predicate: kqv(a, b, c, p, default=d),
+                lambda a=a, x=x: seq_map(a, indices(x), lambda p, q: (p + q) % 3),
+            )
+            made.append(choices[int(rng.integers(len(choices)))]())
+        return made[-1]
+
+    return program
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("seed", range(40))
+def test_random_programs(seed: int) -> None:
+    program, rng = random_program(seed), np.random.default_rng(seed)
+    model = compile_tracr(program, range(4), max_seq_len=10, counts=10, check=False)
+    for _ in range(40):
+        x = rng.integers(4, size=int(rng.integers(1, 11)))
+        assert model.predict(x).tolist() == program(x).tolist()
 
 
 @pytest.fixture(scope="module")
