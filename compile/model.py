@@ -49,7 +49,7 @@ MOST_PARAMETERS = 2**33  # 32 GB of float32: more is a damaged file or a mistake
 
 # Queries per block of attention; measured: on a CPU the scores of a block should stay in the cache.
 LOCAL_BLOCK, CPU_BLOCK, GPU_BLOCK = 16, 32, 256
-LONG = 1024  # from here on torch's own causal attention is as fast as blocks on a CPU
+SHORT, LONG = 256, 1024  # tokens between which blocks are faster than torch's own causal attention in float32
 TOKENS_AT_ONCE = 2**15  # of a forward pass without gradients, to bound its memory
 
 
@@ -292,6 +292,12 @@ class HeadWeights(NamedTuple):
     o: Tensor
 
 
+def _torch_is_faster(part: Tensor) -> bool:
+    """Whether torch's causal attention beats blocks for q, k, v of this shape and type (as measured)."""
+    T = part.shape[1]
+    return part.is_cuda or T > LONG or (T <= SHORT and part.dtype == torch.float32)
+
+
 def _with_past(x: Tensor, past: int) -> Tensor:
     """Blocks (B * H, n, block, D), each lengthened by the last `past` entries of the one before (zeros at first)."""
     before = F.pad(x[:, :-1, x.shape[2] - past :], (0, 0, 0, 0, 1, 0))
@@ -369,16 +375,16 @@ class Attention(nn.Module):
 
     def attend_group(self, part: Tensor, group: HeadGroup, rotation: Rotation | None = None) -> Tensor:
         B, T, _, H, D = part.shape
-        q, k, v = part.permute(2, 0, 3, 1, 4).reshape(3, B * H, T, D)
+        q, k, v = part.permute(2, 0, 3, 1, 4)  # (B, H, T, D) each
         if rotation is not None:
             q, k = rotate(q, rotation), rotate(k, rotation)
-        if group.reach is not None:
-            z = self.attend_locally(q, k, v, group, min(group.reach, T) - 1)
-        elif not self.bias.additive and (part.is_cuda or T > LONG):
-            q, k, v = (t.view(B, H, T, D) for t in (q, k, v))  # a kernel is chosen by the shape
-            z = F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale)
-        else:
+        if group.reach is None and not self.bias.additive and _torch_is_faster(part):
+            return F.scaled_dot_product_attention(q, k, v, is_causal=True, scale=self.scale).transpose(1, 2)
+        q, k, v = (t.reshape(B * H, T, D) for t in (q, k, v))
+        if group.reach is None:
             z = self.attend_in_blocks(q, k, v, group)
+        else:
+            z = self.attend_locally(q, k, v, group, min(group.reach, T) - 1)
         return z.reshape(B, H, T, D).transpose(1, 2)
 
     def attend_locally(self, q: Tensor, k: Tensor, v: Tensor, group: HeadGroup, past: int) -> Tensor:
@@ -386,7 +392,9 @@ class Attention(nn.Module):
         BH, T, D = q.shape
         block = max(LOCAL_BLOCK, past)
         n = -(-T // block)
-        q, k, v = (F.pad(t, (0, 0, 0, n * block - T)).view(BH, n, block, D) for t in (q, k, v))
+        if n * block > T:
+            q, k, v = (F.pad(t, (0, 0, 0, n * block - T)) for t in (q, k, v))
+        q, k, v = (t.view(BH, n, block, D) for t in (q, k, v))
         i = torch.arange(n * block, device=q.device).view(n, block, 1)
         j = i[:, :1] + torch.arange(-past, block, device=q.device)  # (n, 1, past + block)
         bias = self.bias(torch.where(j < 0, -1, i - j), i, group, q.dtype)  # (H, n, block, past + block)
