@@ -98,7 +98,7 @@ def test_graph_counts_and_draws(tmp_path: Path) -> None:
     assert report["counts"]["kqv"] == 1 and report["traced_nodes"] > report["nodes"]
     assert (tmp_path / "g.svg").stat().st_size > 1000
     program = tmp_path / "mine.py"
-    program.write_text("from rasp import *\ndef majority(x):\n    return where(cumsum(x == 1) * 2 > indices(x), x, -x)\n")
+    program.write_text("from rasp import *\ndef majority(x):\n    return where(cumsum(x == 1) > 2, x, -indices(x))\n")
     assert json.loads(ok("graph", f"{program}:majority", "--json"))["nodes"] > 3
     assert json.loads(ok("graph", "induct", "--json"))["counts"]["kqv"] == 2
 
