@@ -5,15 +5,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from rasp import TuringMachine
 
-Tokens = np.ndarray
-Writer = Callable[[Tokens, int], Tokens]  # (prompt, count) -> prompt and count more tokens
+Writer = Callable[[np.ndarray, int], Iterable[int]]  # (prompt, count) -> the next tokens, one after the other
+Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)
@@ -46,12 +46,14 @@ class Playback:
         return len(self.tapes) - 1 - (self.divergence is not None)
 
 
-def play(machine: TuringMachine, tape: list[int], steps: int, write: Writer | None = None) -> Playback:
+def play(
+    machine: TuringMachine, tape: list[int], steps: int, write: Writer | None = None, progress: Progress | None = None
+) -> Playback:
     """Run `steps` steps (or to a final state). `write` continues a prompt; without one the machine itself runs."""
     truth = machine.trace(tape, steps)
     width = len(tape) + 1
-    written = truth if write is None else write(truth[:width], len(truth) - width)
-    wrong = np.flatnonzero(written != truth)
+    written = truth if write is None else _written(write, truth, width, progress)
+    wrong = np.flatnonzero(written != truth[: len(written)])
     divergence = None
     if len(wrong):
         at = int(wrong[0])
@@ -61,6 +63,21 @@ def play(machine: TuringMachine, tape: list[int], steps: int, write: Writer | No
     last = truth[shown * width : (shown + 1) * width - 1].tolist()
     halted = divergence is None and any(token in machine.final_tokens for token in last)
     return Playback(machine, tapes, last, halted, divergence)
+
+
+def _written(write: Writer, truth: np.ndarray, width: int, progress: Progress | None) -> np.ndarray:
+    """The prompt and what is written after it: all, or to the end of the first tape that goes wrong."""
+    tokens, end = truth[:width].tolist(), len(truth)
+    for token in write(truth[:width], len(truth) - width):
+        at = len(tokens)
+        if token != truth[at]:
+            end = min(end, (at // width + 1) * width)
+        tokens.append(int(token))
+        if progress:
+            progress(len(tokens), len(truth))
+        if len(tokens) >= end:
+            break
+    return np.array(tokens)
 
 
 def explain(playback: Playback, n: int, packing: str) -> str:

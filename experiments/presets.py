@@ -38,8 +38,8 @@ _PAPER: dict[str, Any] = {"optimizer": "adamw", "batch": 16, "warmup": 100, "len
 
 PRESETS: dict[str, Recipe] = {
     "tm-tiny": Recipe(
-        task={"name": "turing_rasp", "symbols": 3, "states": 2}, model=small(4, layers=2, width=64, heads=8),
-        lengths=(1, 6), context=64, batch=16, steps=300, warmup=15, rate=3e-3, muon_rate=0.02, ema=0.98,
+        task={"name": "turing_rasp", "symbols": 3, "states": 2}, model=small(3, width=64, heads=4),
+        lengths=(1, 6), context=64, batch=16, steps=400, warmup=15, rate=5e-3, muon_rate=0.03, ema=0.98,
     ),
     "tm-cpu": Recipe(
         task=TURING, model=small(4), lengths=(2, 20), context=256, batch=16, steps=3000, warmup=120,

@@ -51,7 +51,9 @@ def train(
 ) -> dict[str, Any]:
     """Train into `folder` and return what training.json says."""
     accelerator = make_accelerator(device, recipe.precision)
-    need_free_folder(folder, resume)
+    if accelerator.is_main_process:
+        need_free_folder(folder, resume)
+    accelerator.wait_for_everyone()
     trainer = Trainer(recipe, accelerator)
     if resume:
         trainer.load(folder)
@@ -254,10 +256,11 @@ def steps_in(recipe: Recipe, minutes: float, device: str = "auto", trial: int = 
     """The recipe with as many steps as fit into `minutes` here, by timing a few on a model that is thrown away."""
     if not 0 < minutes < 1e6:
         raise ValueError(f"{minutes} minutes is not a time to train for; give a positive number")
-    trainer = Trainer(recipe, make_accelerator(device, recipe.precision))
+    accelerator = make_accelerator(device, recipe.precision)
+    trainer = Trainer(recipe, accelerator)
     trainer.step()
     started = time.monotonic()
     for _ in range(trial):
         trainer.step()
-    each = (time.monotonic() - started) / trial
+    each = accelerator.reduce(torch.tensor((time.monotonic() - started) / trial), "mean").item()  # same everywhere
     return with_steps(recipe, max(1, int(minutes * 60 / each)))

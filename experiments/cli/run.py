@@ -13,6 +13,7 @@ from experiments.cli.common import (
     NOption,
     PackingOption,
     print_json,
+    progress_bar,
     read_machine,
     versions,
 )
@@ -80,7 +81,9 @@ def run(
     if tagged and packing == "paper" and on == "rasp":
         packing = "unbounded"  # tags are there to lift the limits; the step bound is one of them
     true_steps = len(chosen.trace(start, steps)) // (len(start) + 1) - 1
-    playback = play(runs, first, steps, _writer(on, runs, n, packing, engine, backend, true_steps, model))
+    writer = _writer(on, runs, n, packing, engine, backend, true_steps, model)
+    with progress_bar("tokens") as progress:
+        playback = play(runs, first, steps, writer, progress)
     if json:
         print_json({"machine": machine, "on": on, **_report(playback, chosen, decode, n, packing)})
     else:
@@ -112,14 +115,14 @@ def _writer(
     if on == "rasp":
         from rasp import generate
 
-        return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)
+        return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)[len(prompt) :].tolist()
     if model is None:
         from compile import compile_machine
 
         model = compile_machine(machine, backend=backend, n=n, steps=max(steps, 1))
     elif model.config.extra.get("machine") != to_json(machine):
         raise ValueError(f"the model in {on} was compiled for another machine; compile this one, or run that one")
-    return lambda prompt, count: model.generate(prompt, count)  # type: ignore[no-any-return]
+    return lambda prompt, count: model.stream(prompt, count)  # type: ignore[no-any-return]
 
 
 def _saved_model(on: str) -> Any:

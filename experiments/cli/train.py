@@ -30,7 +30,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs train tm-tiny  ·  "
         "turing-programs train tm-cpu --machine-seed 3 --minutes 20  ·  "
-        "turing-programs train tm-cpu --resume  ·  accelerate launch --num_processes 2 -m experiments.cli train tm-cpu"
+        "turing-programs train tm-cpu --resume  ·  torchrun --nproc_per_node 2 -m experiments.cli train tm-cpu"
     )(train)
     app.command(epilog="Example:  turing-programs reproduce tm-0")(reproduce)
     app.command(

@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json as jsonlib
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, screen, versions
+from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, progress_bar, screen, versions
 
 if TYPE_CHECKING:
     from proofs_check.proving import ProofReport
@@ -62,7 +60,7 @@ def verify(
     """
     from proofs_check import verify as run_verify
 
-    with _bar("machines", machines) as progress:
+    with progress_bar("machines", machines) as progress:
         report = run_verify(
             machines, symbols=symbols, states=states, length=_length(length), steps=steps, n=n, packing=packing,
             seed=seed, strict_in_memory=strict_in_memory, workers=workers, dask=dask, resume=resume, engine=engine,
@@ -105,7 +103,7 @@ def exhaust(
 
     from proofs_check.exhaustive import every_machine
 
-    with _bar("parts") as progress:
+    with progress_bar("parts") as progress:
         report = every_machine(
             symbols, states, length, n, steps, packing, program=program,
             progress=lambda _, done, total: progress(done, total),
@@ -142,7 +140,7 @@ def prove(
     from proofs_check.proving import prove as run_prove
 
     chosen = lemmas or None
-    with _bar("claims and wrong programs") as progress:
+    with progress_bar("claims and wrong programs") as progress:
         report = run_prove(chosen, with_mutants=mutants, progress=lambda _, done, total: progress(done, total))
     written = len(write_certificates(certificate, chosen)) if certificate is not None else 0
     if json:
@@ -206,23 +204,3 @@ def _say(text: str, ok: bool) -> None:
     before, _, verdict = text.rpartition("\n\n")
     console.print(before + "\n", markup=False)
     console.print(verdict, style="bold green" if ok else "bold red", markup=False)
-
-
-@contextmanager
-def _bar(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
-    """A progress bar on standard error, told (done, total)."""
-    from rich.progress import (
-        BarColumn,
-        MofNCompleteColumn,
-        Progress,
-        TextColumn,
-        TimeElapsedColumn,
-        TimeRemainingColumn,
-    )
-
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    from rich.console import Console
-
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
