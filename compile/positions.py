@@ -129,7 +129,7 @@ def rotary_angles(positions: Tensor, width: int, base: float, dtype: torch.dtype
 
 def rotate(x: Tensor, rotation: Rotation) -> Tensor:
     """Turn the first `width` entries of x's last dimension; entry d is paired with d + width / 2."""
-    cos, sin = rotation
+    cos, sin = (angles.to(x.dtype) for angles in rotation)
     width = cos.shape[-1]
     turned, rest = x[..., :width], x[..., width:]
     left, right = turned.chunk(2, dim=-1)

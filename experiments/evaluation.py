@@ -154,6 +154,10 @@ class Checkpoint:
     context: int
 
     @property
+    def is_machine(self) -> bool:
+        return isinstance(self.task, TuringRasp)
+
+    @property
     def usual_lengths(self) -> list[int]:
         """1, 1.5, 2 and 3 times the training length."""
         return [round(self.lengths[1] * times) for times in (1, 1.5, 2, 3)]
@@ -177,17 +181,17 @@ def evaluate(
 ) -> list[Result]:  # fmt: skip
     """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid."""
     c, chosen = checkpoint, list(lengths) or checkpoint.usual_lengths
+    if (steps or gram) and not c.is_machine:
+        raise ValueError(f"{c.name} is no Turing machine: rollouts and repeats are only of machines (RASP format)")
+    if grid and c.task.operands != 2:
+        raise ValueError(f"{c.name} has problems of one operand length; a grid needs two")
     options: dict[str, Any] = {"seed": seed, "context": c.context, "name": c.name}
     results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
-    for length in chosen if steps or gram else ():
-        if not isinstance(c.task, TuringRasp):
-            raise ValueError(f"{c.name} is no Turing machine: rollouts and repeats are only of machines (RASP format)")
+    for length in chosen if isinstance(c.task, TuringRasp) else ():
         if steps:
             results += rollout(c.model, c.task, length, steps, examples, **options)
         if gram:
             results += by_repeats(c.model, c.task, length, gram, examples, **options)
-    if grid and c.task.operands != 2:
-        raise ValueError(f"{c.name} has problems of one operand length; a grid needs two")
     return results + [accuracy(c.model, c.task, (a, b), grid_examples, **options) for a in grid for b in grid]
 
 

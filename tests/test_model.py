@@ -37,7 +37,7 @@ def make(encoding: str = "hard_alibi", seed: int = 0, **changes: Any) -> Transfo
     options: dict[str, Any] = {"vocabulary": 11, "layers": 3, "heads": 3, "d_model": 12, "d_head": 4, "d_mlp": 16}
     options |= {"windows": MIXED} if encoding == "hard_alibi" else {}
     options |= {"max_positions": 200} if encoding == "learned" else {}
-    model = Transformer(TransformerConfig(encoding=encoding, dtype="float64", **(options | changes)))
+    model = Transformer(TransformerConfig(encoding=encoding, **({"dtype": "float64"} | options | changes)))
     model.reset_parameters(spread=0.6)
     for name, parameter in model.named_parameters():
         if name.endswith("bias.table"):
@@ -124,6 +124,18 @@ def test_it_compiles_without_graph_breaks(encoding: str) -> None:
     model, rows = make(encoding), torch.from_numpy(tokens(2, 40))
     compiled = torch.compile(model, fullgraph=True, backend="eager")
     torch.testing.assert_close(compiled(rows), model(rows))
+
+
+@pytest.mark.parametrize("encoding", ENCODINGS)
+def test_mixed_precision_computes_about_the_same(encoding: str) -> None:
+    model, rows = make(encoding, dtype="float32"), torch.from_numpy(tokens(2, 40))
+    model.reset_parameters(0.2)
+    with torch.autocast("cpu", torch.bfloat16):
+        mixed = model(rows)
+        mixed.float().square().mean().backward()
+    exact = model(rows)
+    assert (mixed - exact).norm() < 0.05 * exact.norm()
+    assert all(p.grad is not None and p.grad.isfinite().all() for p in model.parameters())
 
 
 def test_a_copy_is_independent() -> None:

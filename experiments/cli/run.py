@@ -122,6 +122,9 @@ def _writer(
         model = compile_machine(machine, backend=backend, n=n, steps=max(steps, 1))
     elif model.config.extra.get("machine") != to_json(machine):
         raise ValueError(f"the model in {on} was compiled for another machine; compile this one, or run that one")
+    import torch
+
+    torch.set_num_threads(1)  # one token of one tape at a time: threads would only wait for each other
     return lambda prompt, count: model.stream(prompt, count)  # type: ignore[no-any-return]
 
 

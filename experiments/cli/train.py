@@ -111,8 +111,10 @@ def evaluate(
     results = []
     for folder in folders:
         checkpoint = evaluation.load_checkpoint(folder, "cpu" if device == "auto" else device)
-        results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout, examples=examples, seed=seed,
-                                       gram=gram, grid=read_numbers(grid))  # fmt: skip
+        asked = len(folders) == 1  # of one, everything; of several, each is asked what it can answer
+        machine, pairs = asked or checkpoint.is_machine, asked or checkpoint.task.operands == 2
+        results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
+                                       seed=seed, gram=gram * machine, grid=read_numbers(grid) * pairs)  # fmt: skip
     if seeds:
         results = evaluation.band(results, f"{len(folders)} seeds")
     report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
