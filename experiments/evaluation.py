@@ -187,10 +187,10 @@ def evaluate(
         raise ValueError(f"{c.name} has problems of one operand length; a grid needs two")
     options: dict[str, Any] = {"seed": seed, "context": c.context, "name": c.name}
     results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
-    for length in chosen if isinstance(c.task, TuringRasp) else ():
-        if steps:
+    for length in chosen:
+        if steps and isinstance(c.task, TuringRasp):
             results += rollout(c.model, c.task, length, steps, examples, **options)
-        if gram:
+        if gram and isinstance(c.task, TuringRasp):
             results += by_repeats(c.model, c.task, length, gram, examples, **options)
     return results + [accuracy(c.model, c.task, (a, b), grid_examples, **options) for a in grid for b in grid]
 

@@ -40,3 +40,11 @@ def compile(
     from experiments.benchmarks.compiling import bench_compile
 
     print_rows("compile: 12 symbols x 16 states, n = 1, one core", bench_compile(stock), json)
+
+
+@app.command(epilog="Example:  turing-programs bench train --json")
+def train(json: JsonOption = False) -> None:
+    """Tokens per second against Hugging Face's GPT-NeoX, and batched evaluation against one example at a time."""
+    from experiments.benchmarks.training import bench_train
+
+    print_rows("train: 3 layers, 128 wide, 16 x 256 tokens, float32, one thread", bench_train(), json)

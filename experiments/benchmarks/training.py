@@ -1,0 +1,129 @@
+"""Training and evaluating here against the usual ways, on the same CPU and the same tokens.
+
+Training: a Hugging Face GPT-NeoX of the same shape and batch. Identical weights must give the same loss (rotary
+positions in both); then both are trained as they come, ours with Hard-ALiBi as in the paper.
+Evaluation: batched with a cache, against one example at a time that reads its whole context again for every token.
+"""
+
+from __future__ import annotations
+
+import time
+from typing import Any
+
+import numpy as np
+import torch
+
+from compile.model import Transformer, TransformerConfig
+from compile.saving import copy_gpt_neox_weights, gpt_neox_config
+from experiments.benchmarks.rows import Row, seconds
+from experiments.evaluation import answers
+from experiments.packing import Packing
+from experiments.presets import preset
+from experiments.training import masked_loss
+
+LAYERS, WIDTH, HEADS, MASKED = 3, 128, 8, 4
+ROUNDS = 7
+
+
+def bench_train(rounds: int = ROUNDS) -> list[Row]:
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        return [*training_rows(rounds), *evaluation_rows()]
+    finally:
+        torch.set_num_threads(before)
+
+
+def neox(vocabulary: int) -> Any:
+    """A Hugging Face GPT-NeoX of the shape of preset tm-cpu."""
+    from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
+
+    config = GPTNeoXConfig(
+        vocab_size=vocabulary, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
+        intermediate_size=4 * WIDTH, max_position_embeddings=512, use_cache=False, attention_dropout=0.0,
+        hidden_dropout=0.0,
+    )  # fmt: skip
+    torch.manual_seed(0)
+    return GPTNeoXForCausalLM(config)
+
+
+def ours_like(theirs: Any) -> Transformer:
+    """Their very weights in our module."""
+    model = Transformer(TransformerConfig(**gpt_neox_config(theirs.config)))
+    copy_gpt_neox_weights(model, theirs.state_dict())
+    return model
+
+
+def batch() -> tuple[torch.Tensor, torch.Tensor]:
+    recipe = preset("tm-cpu")
+    packing = Packing(recipe.make_task(), recipe.lengths, recipe.batch, recipe.context, 0)
+    inputs, targets = packing.batch(0)
+    return torch.from_numpy(inputs), torch.from_numpy(targets)
+
+
+def training_rows(rounds: int) -> list[Row]:
+    inputs, targets = batch()
+    theirs = neox(len(preset("tm-cpu").make_task().vocabulary))
+    ours = ours_like(theirs)
+    with torch.no_grad():
+        losses = [masked_loss(logits, targets).item() for logits in (theirs(inputs).logits, ours(inputs))]
+    config = {**ours.config.to_dict(), "encoding": "hard_alibi", "windows": [*range(1, MASKED + 1), *[None] * MASKED]}
+    hard = Transformer(TransformerConfig.from_dict(config))
+    runs = {"theirs": _step(theirs, inputs, targets), "rope": _step(ours, inputs, targets),
+            "hard_alibi": _step(hard, inputs, targets)}  # fmt: skip
+    best = _interleaved(runs, rounds)
+    tokens = inputs.numel()
+    name = "Hugging Face GPT-NeoX"
+    return [
+        Row("difference of the loss, identical weights", abs(losses[0] - losses[1]), "nats"),
+        Row(f"{name}, training step", tokens / best["theirs"], "tokens/s"),
+        *(Row(f"ours, {label}, training step", tokens / best[label], "tokens/s", name, best["theirs"] / best[label])
+          for label in ("rope", "hard_alibi")),
+    ]  # fmt: skip
+
+
+def _step(model: Any, inputs: torch.Tensor, targets: torch.Tensor) -> Any:
+    """Forward, backward, clip and AdamW, the same for both."""
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4)
+
+    def step() -> None:
+        output = model(inputs)
+        loss = masked_loss(output if isinstance(output, torch.Tensor) else output.logits, targets)
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        optimizer.step()
+        optimizer.zero_grad(set_to_none=True)
+
+    return step
+
+
+def _interleaved(runs: dict[str, Any], rounds: int) -> dict[str, float]:
+    """The best time of each, taken in turns so that a busy machine is busy for all; CPU time, on one thread."""
+    best = dict.fromkeys(runs, float("inf"))
+    for _ in range(rounds):
+        for name, run in runs.items():
+            started = time.thread_time()
+            run()
+            best[name] = min(best[name], time.thread_time() - started)
+    return best
+
+
+def evaluation_rows(examples: int = 288, alone: int = 2, length: int = 40) -> list[Row]:
+    recipe = preset("tm-cpu")
+    model, task = recipe.make_model().eval(), recipe.make_task()
+    samples = task.sample(np.random.default_rng(0), length, count=examples)
+    together = seconds(lambda: answers(model, samples, recipe.context), repeats=2) / examples
+    one = seconds(lambda: [_slow(model, samples.prompt(i), len(samples.answer(i))) for i in range(alone)], repeats=2)
+    baseline = "one at a time, no cache"
+    return [
+        Row(f"{baseline}, {length} cells", one / alone * 1e3, "ms/example"),
+        Row(f"batched with cache, {length} cells", together * 1e3, "ms/example", baseline, one / alone / together),
+    ]
+
+
+@torch.no_grad()
+def _slow(model: Transformer, prompt: np.ndarray, count: int) -> list[int]:
+    tokens = torch.from_numpy(prompt).unsqueeze(0)
+    for _ in range(count):
+        tokens = torch.cat((tokens, model(tokens)[:, -1:].argmax(dim=-1)), dim=1)
+    return tokens[0].tolist()

@@ -1,0 +1,231 @@
+"""Evaluation, on models whose answers are known: compiled ones are always right, and broken ones by a known share."""
+
+from __future__ import annotations
+
+import json
+import sys
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from scipy.stats import binomtest
+
+from compile import compile_machine
+from compile.model import Transformer
+from experiments import figures
+from experiments.evaluation import (
+    Checkpoint,
+    Result,
+    accuracy,
+    answers,
+    band,
+    by_repeats,
+    evaluate,
+    has_repeat,
+    load_checkpoint,
+    result,
+    rollout,
+    wilson,
+)
+from experiments.presets import preset
+from experiments.tasks import Addition, Sgd, Task, TuringRasp
+from rasp import TuringMachine
+
+
+@dataclass
+class Oracle:
+    """Answers from a table of right answers, changed where `wrong` says so."""
+
+    task: Task
+    known: dict[tuple[int, ...], np.ndarray]
+
+    def generate(self, prompts: list[list[int]], count: int, **_: Any) -> list[np.ndarray]:
+        more = np.zeros(count, dtype=np.int64)
+        return [np.concatenate((p, self.known[tuple(p)], more))[: len(p) + count] for p in prompts]
+
+
+@pytest.fixture(scope="module")
+def machine() -> TuringMachine:
+    return TuringMachine.random(symbols=3, states=2, seed=1)
+
+
+@pytest.fixture(scope="module")
+def compiled(machine: TuringMachine) -> Transformer:
+    return compile_machine(machine, backend="lean", n=3, steps=4)
+
+
+@pytest.fixture(scope="module")
+def untrained() -> Transformer:
+    return preset("tm-tiny").make_model()
+
+
+def test_wilson_is_scipys() -> None:
+    for right, total in ((0, 10), (3, 10), (10, 10), (285, 288), (1, 1)):
+        theirs = binomtest(right, total).proportion_ci(0.95, method="wilson")
+        assert wilson(right, total) == pytest.approx((theirs.low, theirs.high))
+    assert wilson(0, 0) == (0.0, 1.0)
+
+
+def test_a_compiled_model_is_right_on_every_tape(machine: TuringMachine, compiled: Transformer) -> None:
+    task = TuringRasp(machine=machine)
+    found = accuracy(compiled, task, 4, 50)
+    assert (found.accuracy, found.high, found.examples, found.length) == (1.0, 1.0, 50, 4)
+
+
+def test_an_untrained_model_is_right_on_none(machine: TuringMachine, untrained: Transformer) -> None:
+    found = accuracy(untrained, TuringRasp(machine=machine), 6, 50, context=64)
+    assert found.accuracy == found.low == 0.0
+
+
+def test_rollouts_of_a_compiled_model_never_fail(machine: TuringMachine, compiled: Transformer) -> None:
+    found = rollout(compiled, TuringRasp(machine=machine), 4, steps=3, examples=20)
+    assert [r.rollout for r in found] == [1, 2, 3]
+    assert all(r.accuracy == 1.0 for r in found)
+
+
+def test_rollouts_only_ever_lose_runs(machine: TuringMachine) -> None:
+    """A model that errs on half of the tapes, whatever they are: k steps are survived by about 2 ** -k."""
+
+    class Coin:
+        def generate(self, prompts: list[list[int]], count: int, **_: Any) -> list[list[int]]:
+            return [[*p, *self.next_tape(p)] for p in prompts]
+
+        def next_tape(self, prompt: list[int]) -> list[int]:
+            tape = [*machine.step(prompt[:-1]), 0]
+            return tape if hash(tuple(prompt)) % 2 else tape[::-1]
+
+    shares = [r.accuracy for r in rollout(Coin(), TuringRasp(machine=machine), 8, 4, 400)]  # type: ignore[arg-type]
+    assert shares == sorted(shares, reverse=True)
+    assert 0.35 < shares[0] < 0.65 and shares[3] < 0.25
+
+
+def test_answers_come_back_in_the_order_of_the_prompts() -> None:
+    task = Addition()
+    samples = task.sample(np.random.default_rng(0), task.draw_lengths(np.random.default_rng(1), 40, 1, 9))
+    known = {tuple(samples.prompt(i).tolist()): samples.answer(i) for i in range(40)}
+    oracle = Oracle(task, known)
+    assert task.check(samples, answers(oracle, samples, None)).all()  # type: ignore[arg-type]
+
+
+def test_batched_answers_are_those_of_one_at_a_time(untrained: Transformer) -> None:
+    task = preset("tm-tiny").make_task()
+    samples = task.sample(np.random.default_rng(0), [2, 9, 5, 1, 30])
+    together = answers(untrained, samples, 24)
+    for i, answer in enumerate(together):
+        alone = untrained.generate(samples.prompt(i), len(samples.answer(i)), context=24, advance=20)
+        assert answer.tolist() == np.asarray(alone)[len(samples.prompt(i)) :].tolist()
+
+
+def test_fresh_problems_for_every_seed_and_the_same_for_one(untrained: Transformer) -> None:
+    from experiments.evaluation import fresh_rng
+
+    assert fresh_rng(0, 5).integers(10**9) == fresh_rng(0, 5).integers(10**9)
+    assert len({int(fresh_rng(seed, length).integers(10**9)) for seed in range(3) for length in (4, 5)}) == 6
+
+
+def test_the_split_by_repeats_covers_all_tapes(machine: TuringMachine, compiled: Transformer) -> None:
+    groups = by_repeats(compiled, TuringRasp(machine=machine), 5, gram=2, examples=60)
+    assert sum(r.examples for r in groups) == 60 and all(r.examples for r in groups)
+    assert [r.group for r in groups] == ["repeated 2-gram", "no repeated 2-gram"]
+
+
+def test_repeats() -> None:
+    assert has_repeat(np.array([1, 2, 3, 1, 2]), 2)
+    assert not has_repeat(np.array([1, 2, 3, 2, 1]), 2)
+    assert not has_repeat(np.array([1, 1]), 2)
+    with pytest.raises(ValueError):
+        has_repeat(np.array([1]), 0)
+
+
+def test_a_tolerant_task_counts_near_answers() -> None:
+    task = Sgd(scratchpad=False)
+    samples = task.sample(np.random.default_rng(0), 3, count=20)
+    known = {tuple(samples.prompt(i).tolist()): samples.answer(i) + np.array([0, 2, -2, 0]) for i in range(20)}
+    right = task.check(samples, answers(Oracle(task, known), samples, None))  # type: ignore[arg-type]
+    assert right.all()
+
+
+def test_seeds_make_a_band() -> None:
+    results = [Result("a", 5, share, 0, 1, 100) for share in (0.8, 0.9, 1.0)]
+    (merged,) = band(results, "3 seeds")
+    assert merged.accuracy == pytest.approx(0.9) and merged.examples == 300
+    assert merged.low == pytest.approx(0.9 - 4.302653 * 0.1 / 3**0.5, abs=1e-5) and merged.high == 1.0
+    assert band(results[:1], "1")[0].low == 0.8
+
+
+def test_evaluate_asks_each_kind_of_question_only_where_it_makes_sense(untrained: Transformer) -> None:
+    adder = Checkpoint("adder", untrained, Addition(), (2, 4), 64)
+    with pytest.raises(ValueError, match="no Turing machine"):
+        evaluate(adder, [3], steps=2, examples=1)
+    turing = Checkpoint("tm", untrained, preset("tm-tiny").make_task(), (1, 6), 64)
+    with pytest.raises(ValueError, match="one operand"):
+        evaluate(turing, [3], grid=[2, 3], examples=1)
+    assert turing.usual_lengths == [6, 9, 12, 18]
+
+
+def test_the_grid_crosses_operand_lengths(tmp_path: Path) -> None:
+    recipe = preset("addition-cpu").changed(model=preset("tm-tiny").model)
+    adder = Checkpoint("adder", recipe.make_model(), recipe.make_task(), (2, 12), 320)
+    results = evaluate(adder, [2], grid=[1, 2], examples=2, grid_examples=2)
+    assert [r.length for r in results] == [2, "1x1", "1x2", "2x1", "2x2"]
+    made = figures.draw(results, tmp_path)
+    assert {path.name for path in made} == {"accuracy.png", "grid-adder.png"}
+
+
+def test_a_model_of_no_task_is_refused(tmp_path: Path, compiled: Transformer) -> None:
+    compiled.save_pretrained(tmp_path)
+    with pytest.raises(ValueError, match="not trained here"):
+        load_checkpoint(tmp_path)
+    with pytest.raises(ValueError, match="no folder"):
+        load_checkpoint(tmp_path / "nothing")
+
+
+@pytest.fixture
+def folder(tmp_path: Path, untrained: Transformer) -> Path:
+    untrained.save_pretrained(tmp_path / "model")
+    return tmp_path / "model"
+
+
+def run_cli(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
+    from experiments.cli import main
+
+    monkeypatch.setattr(sys, "argv", ["turing-programs", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    return int(ended.value.code or 0)
+
+
+def test_the_command_prints_json_and_draws(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    arguments = ["--lengths", "3,5", "--rollout", "2", "--gram", "2", "--examples", "4", "--json"]
+    assert run_cli(monkeypatch, "evaluate", str(folder), *arguments, "-o", str(tmp_path / "out")) == 0
+    report = json.loads(capsys.readouterr().out)
+    assert {"name", "length", "accuracy", "low", "high", "examples", "rollout"} <= set(report["results"][0])
+    assert len(report["results"]) == 2 + 2 * (2 + 2)
+    assert {p.name for p in (tmp_path / "out").iterdir()} == {"accuracy.png", "rollouts.png", "results.json"}
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [(["--lengths", "0"], "'0'"), (["--lengths", "x"], "'x'"), (["--lengths", "99999"], "99999"),
+     (["--device", "cuda"], "cuda"), (["--examples", "0"], "examples"), (["--grid", "2,3"], "two")],
+)  # fmt: skip
+def test_wrong_questions_are_refused(
+    folder: Path, arguments: list[str], culprit: str, monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    if "cuda" in arguments and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    given = arguments if "--lengths" in arguments else [*arguments, "--lengths", "2"]
+    given = given if "--examples" in given else [*given, "--examples", "2"]
+    assert run_cli(monkeypatch, "evaluate", str(folder), *given) == 2
+    assert culprit in capsys.readouterr().err
+
+
+def test_results_without_examples_say_so() -> None:
+    nothing = result("x", 3, np.zeros(0, dtype=bool))
+    assert (nothing.accuracy, nothing.low, nothing.high) == (0.0, 0.0, 1.0)

@@ -1,0 +1,363 @@
+"""Training: it learns, resumes to the same weights after a SIGKILL, shares work, and ends early with a sentence."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+from safetensors.torch import load_file
+
+from compile.model import Transformer
+from experiments import run_state, training
+from experiments.evaluation import accuracy, evaluate, load_checkpoint
+from experiments.optimizers import make_optimizers
+from experiments.packing import Batch
+from experiments.presets import PRESETS, preset
+from experiments.recipe import Recipe, with_steps
+from experiments.run_state import STATE, TrainingError
+from experiments.shipped import FOLDER, shipped
+from experiments.training import Trainer, make_accelerator, masked_loss, steps_in, thinned, train
+
+SHORT = with_steps(preset("tm-tiny"), 12)
+ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TURING_PROGRAMS_DEBUG": ""}
+
+
+@pytest.fixture(autouse=True)
+def _one_thread() -> None:
+    torch.set_num_threads(1)
+
+
+def cli(*arguments: str) -> list[str]:
+    return [sys.executable, "-m", "experiments.cli", *arguments]
+
+
+def weights(folder: Path) -> dict[str, torch.Tensor]:
+    return load_file(folder / STATE)
+
+
+def same(a: dict[str, torch.Tensor], b: dict[str, torch.Tensor]) -> bool:
+    return a.keys() == b.keys() and all(torch.equal(a[name], b[name]) for name in a)
+
+
+def run_quietly(recipe: Recipe, folder: Path, **options: Any) -> dict[str, Any]:
+    return train(recipe, folder, device="cpu", quiet=True, **options)
+
+
+# --- it learns
+
+
+def test_a_minute_of_training_beats_what_a_broken_model_can_reach(tmp_path: Path) -> None:
+    """Whole next tapes of 4 cells: an untrained model is right on none, guessing at random on less than 1 in 10^5."""
+    folder = tmp_path / "run"
+    run_quietly(preset("tm-tiny"), folder)
+    checkpoint = load_checkpoint(folder)
+    untrained = preset("tm-tiny").make_model()
+    assert accuracy(untrained, checkpoint.task, 4, 100, context=64).accuracy < 0.02
+    found = {r.length: r.accuracy for r in evaluate(checkpoint, [2, 4], examples=200, seed=5)}
+    assert found[2] > 0.9 and found[4] > 0.8
+    story = json.loads((folder / "training.json").read_text())
+    assert story["finished"] and story["curve"][0]["loss"] > 5 * story["curve"][-1]["loss"]
+    assert Recipe.from_dict(story["recipe"]) == preset("tm-tiny")
+
+
+# --- it resumes
+
+
+def test_a_run_in_two_parts_ends_with_the_same_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_quietly(SHORT, tmp_path / "whole")
+    steps = Trainer.step
+
+    def dies_after_7(self: Trainer) -> tuple[float, float]:
+        if self.steps_done == 7:
+            raise KeyboardInterrupt
+        return steps(self)
+
+    monkeypatch.setattr(Trainer, "step", dies_after_7)
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(SHORT, tmp_path / "parts", save_minutes=0)
+    monkeypatch.setattr(Trainer, "step", steps)
+    assert json.loads((tmp_path / "parts/training.json").read_text())["steps_done"] == 7
+    run_quietly(SHORT, tmp_path / "parts", resume=True)
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    whole, parts = (json.loads((tmp_path / name / "training.json").read_text()) for name in ("whole", "parts"))
+    assert whole["curve"] == parts["curve"]
+
+
+def test_a_run_killed_with_sigkill_resumes_to_the_same_weights(tmp_path: Path) -> None:
+    arguments = ["train", "tm-tiny", "--steps", "40", "--device", "cpu", "--threads", "1", "--save-minutes", "0"]
+    victim = subprocess.Popen(cli(*arguments, "-o", str(tmp_path / "killed")), env=ENVIRONMENT,
+                              stderr=subprocess.DEVNULL, stdout=subprocess.DEVNULL)  # fmt: skip
+    try:
+        assert wait_for_step(tmp_path / "killed", 3)
+    finally:
+        victim.send_signal(signal.SIGKILL)
+        victim.wait()
+    stopped = json.loads((tmp_path / "killed/training.json").read_text())["steps_done"]
+    assert 3 <= stopped < 40
+    again = cli("train", "tm-tiny", "--resume", "--device", "cpu", "--threads", "1", "-o", str(tmp_path / "killed"))
+    assert subprocess.run(again, env=ENVIRONMENT, capture_output=True).returncode == 0
+    run_quietly(with_steps(preset("tm-tiny"), 40), tmp_path / "whole")
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
+
+
+def wait_for_step(folder: Path, step: int, seconds: float = 120) -> bool:
+    deadline = time.monotonic() + seconds
+    while time.monotonic() < deadline:
+        try:
+            if json.loads((folder / "training.json").read_text())["steps_done"] >= step:
+                return True
+        except (OSError, ValueError):
+            pass
+        time.sleep(0.02)
+    return False
+
+
+def test_another_recipe_is_not_resumed(tmp_path: Path) -> None:
+    run_quietly(SHORT, tmp_path)
+    with pytest.raises(TrainingError, match="another recipe .*seed"):
+        run_quietly(SHORT.changed(seed=1), tmp_path, resume=True)
+    with pytest.raises(ValueError, match="already holds a run"):
+        run_quietly(SHORT, tmp_path)
+
+
+@pytest.mark.parametrize("damage", ["cut", "junk", "missing"])
+def test_a_damaged_state_is_refused(tmp_path: Path, damage: str) -> None:
+    run_quietly(with_steps(SHORT, 2), tmp_path)
+    state = tmp_path / STATE
+    if damage == "missing":
+        state.unlink()
+    else:
+        state.write_bytes(state.read_bytes()[:1000] if damage == "cut" else b"junk" * 100)
+    with pytest.raises(TrainingError, match="state.safetensors"):
+        run_quietly(with_steps(SHORT, 2), tmp_path, resume=True)
+
+
+# --- it shares work
+
+
+def test_two_processes_train_together(tmp_path: Path) -> None:
+    task = ["experiments.cli", "train", "tm-tiny", "--steps", "8", "--device", "cpu", "-o", str(tmp_path / "two")]
+    launch = ["torch.distributed.run", "--standalone", "--nproc_per_node", "2", "-m"]  # gloo, on a CPU
+    command = [sys.executable, "-m", *launch, *task]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stderr[-2000:]
+    story = json.loads((tmp_path / "two/training.json").read_text())
+    assert story["processes"] == 2 and story["finished"]
+    assert story["tokens"] == 8 * 16 * 64  # the batch is shared, not doubled
+    assert story["curve"][-1]["loss"] < story["curve"][0]["loss"]
+    assert Transformer.from_pretrained(tmp_path / "two").config.extra["context"] == 64
+
+
+def test_a_batch_that_cannot_be_shared_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    accelerator = make_accelerator("cpu")
+    monkeypatch.setattr(type(accelerator), "num_processes", property(lambda _: 3))
+    with pytest.raises(ValueError, match="16 rows cannot be shared by 3"):
+        Trainer(SHORT, accelerator)
+
+
+# --- it ends with a sentence, and the last good checkpoint stays
+
+
+def test_nan_ends_with_a_sentence_and_a_good_checkpoint(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = training.masked_loss
+    calls = iter(range(100))
+
+    def poisoned(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
+        return original(logits, targets) * (float("nan") if next(calls) == 5 else 1.0)
+
+    monkeypatch.setattr(training, "masked_loss", poisoned)
+    with pytest.raises(TrainingError, match=r"the loss is nan .* in step 6; the last good checkpoint is of step 5"):
+        run_quietly(SHORT, tmp_path, save_minutes=0)
+    assert all(bool(torch.isfinite(t).all()) for t in weights(tmp_path).values())
+    monkeypatch.setattr(training, "masked_loss", original)
+    run_quietly(SHORT, tmp_path, resume=True)
+    run_quietly(SHORT, tmp_path / "whole")
+    assert same(weights(tmp_path), weights(tmp_path / "whole"))
+
+
+def test_a_full_disk_ends_with_a_sentence_and_a_good_checkpoint(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    original = run_state.save_file
+    calls = iter(range(100))
+
+    def full(tensors: Any, path: Path, **options: Any) -> None:
+        if next(calls) == 3:
+            Path(path).write_bytes(b"half")
+            raise OSError(errno.ENOSPC, "No space left on device")
+        original(tensors, path, **options)
+
+    monkeypatch.setattr(run_state, "save_file", full)
+    with pytest.raises(TrainingError, match="the disk is full.*last checkpoint is intact.*--resume"):
+        run_quietly(SHORT, tmp_path, save_minutes=0)
+    assert not list(tmp_path.glob("*.partial"))
+    monkeypatch.setattr(run_state, "save_file", original)
+    run_quietly(SHORT, tmp_path, resume=True)
+    run_quietly(SHORT, tmp_path / "whole")
+    assert same(weights(tmp_path), weights(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
+def test_out_of_memory_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
+    def hungry(self: Trainer) -> tuple[float, float]:
+        raise error
+
+    monkeypatch.setattr(Trainer, "step", hungry)
+    with pytest.raises(TrainingError, match="out of memory in step 1; .*smaller --batch"):
+        run_quietly(SHORT, tmp_path)
+    assert (tmp_path / STATE).is_file()
+
+
+def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    def broken(self: Trainer) -> tuple[float, float]:
+        raise RuntimeError("shapes do not fit")
+
+    monkeypatch.setattr(Trainer, "step", broken)
+    with pytest.raises(RuntimeError, match="shapes"):
+        run_quietly(SHORT, tmp_path)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "culprit"),
+    [(["train", "tm-huge"], "tm-huge"), (["train", "tm-tiny", "--device", "cuda"], "cuda"),
+     (["train", "tm-tiny", "--device", "tpu"], "tpu"), (["train", "tm-tiny", "--lengths", "9-2"], "9, 2"),
+     (["train", "tm-tiny", "--lengths", "long"], "long"), (["train", "tm-tiny", "--steps", "0"], "steps"),
+     (["train", "tm-tiny", "--minutes", "-1"], "minutes"), (["train", "tm-tiny", "--encoding", "bert"], "bert"),
+     (["train", "addition-cpu", "--machine-seed", "1"], "machine_seed"),
+     (["train", "tm-tiny", "--resume", "-o", "/nowhere/at/all"], "/nowhere/at/all"),
+     (["train", "tm-tiny", "--context", "1"], "at least 2 tokens"),
+     (["train", "tm-tiny", "-o", "pyproject.toml"], "pyproject.toml"),
+     (["reproduce", "nothing"], "nothing")],
+)  # fmt: skip
+def test_wrong_commands_are_refused_in_a_sentence(
+    arguments: list[str], culprit: str, tmp_path: Path, capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    from experiments.cli import main
+
+    if "cuda" in arguments and torch.cuda.is_available():
+        pytest.skip("there is a CUDA device here")
+    if "-o" not in arguments and arguments[0] == "train":
+        arguments = [*arguments, "-o", str(tmp_path / "run")]
+    monkeypatch.setattr(sys, "argv", ["turing-programs", *arguments])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    said = capsys.readouterr().err
+    assert ended.value.code == 2 and culprit in said and said.startswith("error: ")
+
+
+# --- its parts
+
+
+def test_recipes_survive_json_and_refuse_nonsense() -> None:
+    for recipe in PRESETS.values():
+        assert Recipe.from_dict(json.loads(json.dumps(recipe.to_dict()))) == recipe
+    for wrong in ({"optimizer": "sgd"}, {"steps": 0}, {"ema": 1.0}, {"lengths": (5, 2)}, {"precision": "fp8"},
+                  {"warmup": 10**9}, {"context": 0}):  # fmt: skip
+        with pytest.raises(ValueError):
+            SHORT.changed(**wrong)
+    with pytest.raises(ValueError, match="dropout"):
+        Recipe.from_dict({**SHORT.to_dict(), "dropout": 0.1})
+
+
+def test_the_learning_rate_rises_and_falls_to_zero() -> None:
+    recipe = SHORT.changed(steps=100, warmup=10)
+    factors = [recipe.factor(step) for step in range(101)]
+    assert factors[0] == 0.1 and max(factors) == factors[9] == factors[10] == 1.0 and factors[100] == 0.0
+
+
+def test_muon_has_the_matrices_of_the_layers_and_adamw_the_rest() -> None:
+    model = SHORT.make_model()
+    made = make_optimizers(model, SHORT, fused=False)
+    shapes = [tuple(p.shape) for group in made["muon"].param_groups for p in group["params"]]
+    assert len(shapes) == 4 * model.config.layers and all(len(shape) == 2 for shape in shapes)
+    total = sum(p.numel() for o in made.values() for group in o.param_groups for p in group["params"])
+    assert total == model.parameter_count()
+    assert set(make_optimizers(model, SHORT.changed(optimizer="adamw"), fused=False)) == {"adamw"}
+
+
+def test_the_loss_is_the_mean_over_what_counts() -> None:
+    logits, targets = torch.randn(2, 3, 5), torch.tensor([[1, -100, 2], [-100, -100, 4]])
+    each = [-logits[b, t].log_softmax(-1)[targets[b, t]] for b, t in ((0, 0), (0, 2), (1, 2))]
+    assert torch.allclose(masked_loss(logits, targets), torch.stack(each).mean())
+    assert masked_loss(logits, torch.full((2, 3), -100)) == 0
+
+
+def test_curves_stay_short_and_are_the_same_however_they_grew() -> None:
+    curve: list[dict[str, Any]] = []
+    for step in range(1, 3001):
+        curve = thinned([*curve, {"step": step, "loss": 0.0}], most=50)
+    assert len(curve) <= 50 and curve[0]["step"] == 1
+    assert len({b["step"] - a["step"] for a, b in zip(curve[:-2], curve[1:-1], strict=True)}) <= 2
+
+
+def test_minutes_choose_the_number_of_steps() -> None:
+    short, long = (steps_in(SHORT, minutes, "cpu", trial=2).steps for minutes in (0.05, 5))
+    assert 1 <= short < long
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("paper-")])
+def test_the_papers_settings(name: str) -> None:
+    recipe = preset(name)
+    model = recipe.model
+    assert (model["layers"], model["d_model"], model["heads"], model["d_mlp"]) == (12, 1024, 16, 4096)
+    assert recipe.batch == 16 and recipe.lengths == (2, 50) and recipe.warmup == 100
+    masked = {"paper-addition": 6, "paper-tm": 8}.get(name, 7)
+    assert model["windows"] == [*range(1, masked + 1), *[None] * (16 - masked)]
+    assert recipe.rate == (3e-4 if "multiplication" in name else 7e-5)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("paper-")])
+def test_the_papers_settings_take_a_step(name: str) -> None:
+    trainer = Trainer(preset(name).changed(batch=1), make_accelerator("cpu"))
+    assert 150e6 < trainer.model.parameter_count() < 153e6
+    loss, norm = trainer.step()
+    assert np.isfinite(loss) and norm > 0
+
+
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.endswith("-cpu")])
+def test_every_cpu_preset_takes_a_step(name: str) -> None:
+    trainer = Trainer(preset(name).changed(batch=2), make_accelerator("cpu"))
+    loss, _ = trainer.step()
+    assert abs(loss - np.log(len(trainer.packing.task.vocabulary))) < 1
+
+
+@pytest.mark.parametrize("encoding", ["hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "t5", "fire"])
+def test_every_encoding_trains(encoding: str) -> None:
+    from experiments.cli.train import with_encoding
+
+    trainer = Trainer(with_encoding(SHORT, encoding), make_accelerator("cpu"))
+    losses = [trainer.step()[0] for _ in range(12)]
+    assert losses[-1] < losses[0]
+
+
+def test_batches_do_not_depend_on_what_came_before() -> None:
+    trainer = Trainer(SHORT, make_accelerator("cpu"))
+    first: Batch = trainer.batch()
+    trainer.steps_done = 5
+    trainer.batch()
+    trainer.steps_done = 0
+    assert np.array_equal(first.inputs, trainer.batch().inputs)
+
+
+@pytest.mark.parametrize("folder", shipped(), ids=lambda path: path.name)
+def test_shipped_checkpoints_are_what_their_story_says(folder: Path) -> None:
+    story = json.loads((folder / "training.json").read_text())
+    assert folder.parent == FOLDER and story["finished"]
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 3.5e6
+    checkpoint = load_checkpoint(folder)
+    assert checkpoint.task == Recipe.from_dict(story["recipe"]).make_task()
+    claimed = next(r for r in story["evaluation"] if r["rollout"] == 1)
+    found = accuracy(checkpoint.model, checkpoint.task, claimed["length"], 100, seed=77, context=checkpoint.context)
+    assert found.high >= claimed["low"] and found.low <= claimed["high"]
