@@ -33,7 +33,7 @@ def refused(*arguments: str) -> str:
 
 def test_help_names_every_command_and_shows_examples() -> None:
     text = ok("--help")
-    for name in ("verify", "prove", "theorem", "run", "compile", "machines", "graph", "bench"):
+    for name in ("verify", "exhaust", "prove", "theorem", "run", "compile", "machines", "graph", "bench"):
         assert name in text
         assert "Example" in ok(name, "--help") or name == "bench"
 
@@ -118,6 +118,53 @@ def test_verify_of_a_wrong_program_ends_with_1() -> None:
     assert done.returncode == 1 and "VIOLATIONS" in done.stdout
 
 
+def test_bb4_runs_to_its_halt_inside_a_transformer() -> None:
+    result = json.loads(ok("run", "bb4", "--on", "compiled", "--json"))
+    assert (result["steps"], result["halted"], result["correct"], result["non_blank"]) == (107, True, True, 13)
+
+
+def test_a_saved_model_runs_its_machine_and_no_other(tmp_path: Path) -> None:
+    model = str(tmp_path / "bb2")
+    report = json.loads(ok("compile", "bb2", "--backend", "lean", "--tags", "5", "--steps", "8", "-o", model, "--json"))
+    keys = {"backend", "layers", "heads", "d_model", "parameters", "nonzero", "seconds"}
+    assert keys <= report.keys() and report["layers"] == 2 and all(row["label"] for row in report["summary"])
+    result = json.loads(ok("run", "bb2", "--on", model, "--json"))
+    assert (result["steps"], result["halted"], result["correct"]) == (6, True, True)
+    assert "another machine" in refused("run", "bb3", "--on", model)
+
+
+def test_a_damaged_model_is_shown_to_be_wrong(tmp_path: Path) -> None:
+    """Exit code 1 when the transformer departs from the machine."""
+    import torch
+
+    from compile import Transformer
+
+    ok("compile", "bb2", "--backend", "lean", "--tags", "5", "--steps", "8", "-o", str(tmp_path / "right"))
+    model = Transformer.from_pretrained(tmp_path / "right")
+    with torch.no_grad():
+        for weights in model.blocks[1].attn.parameters():
+            weights.zero_()  # the match head
+    model.save_pretrained(tmp_path / "wrong")
+    done = command("run", "bb2", "--on", str(tmp_path / "wrong"))
+    assert done.returncode == 1 and "departs from the machine" in done.stdout
+
+
+def test_prove_reports_each_lemma(tmp_path: Path) -> None:
+    report = json.loads(ok("prove", "where", "keys", "--no-mutants", "--certificate", str(tmp_path), "--json"))
+    assert report["all_proved"] and [row["result"] for row in report["lemmas"]] == ["proved", "proved"]
+    assert all({"claim", "scope", "result", "seconds"} <= row.keys() for row in report["lemmas"])
+    assert list(tmp_path.glob("*.smt2"))
+    assert "every lemma is proved" in ok("prove", "where")
+
+
+def test_exhaust_leaves_nothing_out() -> None:
+    report = json.loads(ok("exhaust", "--symbols", "1", "--states", "1", "--length", "3", "--json"))
+    assert report["holds"] and report["machines"] == 2 and report["violations"] == 0 and report["runs"] > 20
+    arguments = ["exhaust", "--symbols", "2", "--states", "1", "--program", "wrong_programs:smallest_match"]
+    done = command(*arguments, cwd=Path(__file__).parent)
+    assert done.returncode == 1 and "violations" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
     [
@@ -147,6 +194,9 @@ def test_verify_of_a_wrong_program_ends_with_1() -> None:
         (["verify", "--steps", "0"], "0"),
         (["verify", "--workers", "0"], "0"),
         (["verify", "--dask", "127.0.0.1:1"], "127.0.0.1:1"),
+        (["prove", "nonsense"], "nonsense"),
+        (["exhaust", "--length", "-1"], "-1"),
+        (["exhaust", "--symbols", "5", "--states", "5"], "5"),
         (["compile", "bb2", "--backend", "abacus"], "abacus"),
         (["compile", "bb2", "--steps", "0"], "0"),
         (["compile", "bb2", "--max-seq-len", "9"], "--max-seq-len"),
