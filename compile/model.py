@@ -323,13 +323,15 @@ class Attention(nn.Module):
         self.register_buffer("order", torch.tensor(order), persistent=False)
         self.register_buffer("inverse", torch.tensor(order).argsort(), persistent=False)
 
-    def forward(self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None) -> Tensor:
+    def forward(
+        self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None, wanted: Tensor | None = None
+    ) -> Tensor:
         if attend is None and see is untouched:
             z = self.join([self.attend_group(part, group, rotation) for group, part in self.parts(x)])
         else:
             qkv = self.project(x, rotation, see)
             z = self.attend_openly(qkv, see) if attend is None else attend(self, qkv)
-        return self.out(z.flatten(2))
+        return self.out(z.flatten(2) if wanted is None else z.flatten(2)[wanted])
 
     def parts(self, x: Tensor) -> list[tuple[HeadGroup, Tensor]]:
         """As `split(project(x))`, but one product per group: cheaper than copying pieces out of one for all heads."""
@@ -478,11 +480,15 @@ class Block(nn.Module):
             self.ln2, self.mlp = make_norm(config), MLP(config, shape.d_mlp, f"{self.path}.mlp")
         self.has_attention, self.has_mlp = bool(shape.heads), bool(shape.d_mlp)
 
-    def forward(self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None) -> Tensor:
-        x = before = see(f"{self.path}.hook_resid_pre", x)
+    def forward(
+        self, x: Tensor, rotation: Rotation | None, see: Hook, attend: Attend | None, wanted: Tensor | None = None
+    ) -> Tensor:
+        """With `wanted` (B, T), only the residual streams at those places, (number of them, d_model)."""
+        everything = see(f"{self.path}.hook_resid_pre", x)
+        x = before = everything if wanted is None else everything[wanted]
         if self.has_attention:
-            normal = see(f"{self.path}.ln1.hook_normalized", self.ln1(x))
-            x = x + see(f"{self.path}.hook_attn_out", self.attn(normal, rotation, see, attend))
+            normal = see(f"{self.path}.ln1.hook_normalized", self.ln1(everything))
+            x = x + see(f"{self.path}.hook_attn_out", self.attn(normal, rotation, see, attend, wanted))
             x = x if self.parallel else see(f"{self.path}.hook_resid_mid", x)
         if self.has_mlp:
             normal = see(f"{self.path}.ln2.hook_normalized", self.ln2(before if self.parallel else x))
@@ -547,9 +553,15 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
 
     # ---- forward
 
-    def forward(self, tokens: Tensor) -> Tensor:
-        logits = self.unembed(self.residual(self.with_prepended(tokens)))
-        return logits[:, self.prepended :]
+    def forward(self, tokens: Tensor, wanted: Tensor | None = None) -> Tensor:
+        """With `wanted`, a mask (B, T), logits at those places only: (number of them, outputs).
+
+        The last layer then computes nothing but keys and values elsewhere, which training makes good use of.
+        """
+        if wanted is not None:
+            wanted = F.pad(wanted, (self.prepended, 0), value=False)
+        logits = self.unembed(self.residual(self.with_prepended(tokens), wanted=wanted))
+        return logits[:, self.prepended :] if wanted is None else logits
 
     def residual(
         self,
@@ -557,8 +569,12 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         positions: Tensor | None = None,
         see: Hook = untouched,
         attends: Sequence[Attend | None] | None = None,
+        wanted: Tensor | None = None,
     ) -> Tensor:
-        """The final, normalised residual stream (B, T, d_model); `positions` is (T,) or (B, T), default 0, 1, ..."""
+        """The final, normalised residual stream (B, T, d_model); `positions` is (T,) or (B, T), default 0, 1, ...
+
+        With `wanted` (B, T), only at those places: (number of them, d_model).
+        """
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device)
         x = see("hook_embed", self.embed(tokens))
@@ -567,7 +583,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         rotations = self.rotations(positions, x.dtype)
         for index, block in enumerate(self.blocks):
             rotation = rotations.get(self.config.shapes[index].d_head)
-            x = block(x, rotation, see, None if attends is None else attends[index])
+            last = index == len(self.blocks) - 1
+            x = block(x, rotation, see, None if attends is None else attends[index], wanted if last else None)
+        x = x[wanted] if wanted is not None and not self.config.layers else x
         return see("ln_final.hook_normalized", self.ln_final(x))
 
     def with_prepended(self, tokens: Tensor) -> Tensor:

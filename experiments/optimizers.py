@@ -11,7 +11,7 @@ from torch.optim import AdamW, Muon, Optimizer
 from experiments.recipe import Recipe
 
 
-def make_optimizers(model: nn.Module, recipe: Recipe, fused: bool) -> dict[str, Optimizer]:
+def make_optimizers(model: nn.Module, recipe: Recipe) -> dict[str, Optimizer]:
     """By name; Muon has the matrices inside the layers, AdamW the rest. Only matrices decay."""
     named = [(name, p) for name, p in model.named_parameters() if p.requires_grad]
     inside = [p for name, p in named if recipe.optimizer == "muon" and _is_layer_matrix(name, p)]
@@ -22,7 +22,7 @@ def make_optimizers(model: nn.Module, recipe: Recipe, fused: bool) -> dict[str, 
         {"params": [p for p in rest if p.ndim < 2], "weight_decay": 0.0},
     ]
     groups = [group for group in groups if group["params"]]
-    made: dict[str, Optimizer] = {"adamw": AdamW(groups, lr=recipe.rate, betas=recipe.betas, fused=fused)}
+    made: dict[str, Optimizer] = {"adamw": AdamW(groups, lr=recipe.rate, betas=recipe.betas, fused=True)}
     if inside:
         made["muon"] = Muon(inside, lr=recipe.muon_rate, weight_decay=recipe.weight_decay)
     return made

@@ -91,10 +91,10 @@ class Trainer:
                              "processes; use a multiple")  # fmt: skip
         self.packing = Packing(recipe.make_task(), recipe.lengths, share, recipe.context, recipe.seed)
         self.model = recipe.make_model().to(accelerator.device)
-        on_cuda = accelerator.device.type == "cuda"
-        self.optimizers = make_optimizers(self.model, recipe, fused=on_cuda)
+        self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
-        running = torch.compile(self.model) if recipe.compiled and on_cuda else self.model
+        compiled = recipe.compiled and accelerator.device.type == "cuda"
+        running = torch.compile(self.model) if compiled else self.model
         self.running = accelerator.prepare_model(running)
         self.steps_done = 0
         self.seconds = 0.0
@@ -110,7 +110,7 @@ class Trainer:
         inputs, targets = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
         set_rates(self.optimizers, self.recipe, self.steps_done)
         with self.accelerator.autocast():
-            loss = masked_loss(self.running(inputs), targets)
+            loss = self.loss(inputs, targets)
         self.accelerator.backward(loss)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
         value, size = loss.item(), norm.item()
@@ -122,6 +122,13 @@ class Trainer:
         self.average.update(self.steps_done)
         self.steps_done += 1
         return value, size
+
+    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
+        """Only the places that count go through the last layer, except where a compiler wants fixed shapes."""
+        if self.recipe.compiled:
+            return masked_loss(self.running(inputs), targets)
+        counted = targets != IGNORED
+        return masked_loss(self.running(inputs, counted), targets[counted])
 
     # ---- weights and state
 
@@ -164,7 +171,7 @@ class Trainer:
 
 def masked_loss(logits: Tensor, targets: Tensor) -> Tensor:
     """Mean over the tokens that count; 0 where a small batch has none."""
-    total = F.cross_entropy(logits.flatten(0, 1).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
+    total = F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
     return total / (targets != IGNORED).sum().clamp(min=1)
 
 

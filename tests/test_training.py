@@ -19,6 +19,7 @@ from safetensors.torch import load_file
 
 from compile.model import Transformer
 from experiments import run_state, training
+from experiments.cli.train import with_encoding
 from experiments.evaluation import accuracy, evaluate, load_checkpoint
 from experiments.optimizers import make_optimizers
 from experiments.packing import Batch
@@ -278,12 +279,12 @@ def test_the_learning_rate_rises_and_falls_to_zero() -> None:
 
 def test_muon_has_the_matrices_of_the_layers_and_adamw_the_rest() -> None:
     model = SHORT.make_model()
-    made = make_optimizers(model, SHORT, fused=False)
+    made = make_optimizers(model, SHORT)
     shapes = [tuple(p.shape) for group in made["muon"].param_groups for p in group["params"]]
     assert len(shapes) == 4 * model.config.layers and all(len(shape) == 2 for shape in shapes)
     total = sum(p.numel() for o in made.values() for group in o.param_groups for p in group["params"])
     assert total == model.parameter_count()
-    assert set(make_optimizers(model, SHORT.changed(optimizer="adamw"), fused=False)) == {"adamw"}
+    assert set(make_optimizers(model, SHORT.changed(optimizer="adamw"))) == {"adamw"}
 
 
 def test_the_loss_is_the_mean_over_what_counts() -> None:
@@ -291,6 +292,17 @@ def test_the_loss_is_the_mean_over_what_counts() -> None:
     each = [-logits[b, t].log_softmax(-1)[targets[b, t]] for b, t in ((0, 0), (0, 2), (1, 2))]
     assert torch.allclose(masked_loss(logits, targets), torch.stack(each).mean())
     assert masked_loss(logits, torch.full((2, 3), -100)) == 0
+
+
+def test_the_last_layer_may_skip_what_does_not_count() -> None:
+    for encoding in ("hard_alibi", "rope"):
+        model = with_encoding(SHORT, encoding).make_model()
+        trainer = Trainer(SHORT, make_accelerator("cpu"))
+        inputs, targets = (torch.from_numpy(x) for x in trainer.batch())
+        counted = targets != -100
+        everywhere, there = model(inputs), model(inputs, counted)
+        assert torch.allclose(everywhere[counted], there, atol=1e-6)
+        assert torch.allclose(masked_loss(everywhere, targets), masked_loss(there, targets[counted]))
 
 
 def test_curves_stay_short_and_are_the_same_however_they_grew() -> None:
@@ -335,8 +347,6 @@ def test_every_cpu_preset_takes_a_step(name: str) -> None:
 
 @pytest.mark.parametrize("encoding", ["hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "t5", "fire"])
 def test_every_encoding_trains(encoding: str) -> None:
-    from experiments.cli.train import with_encoding
-
     trainer = Trainer(with_encoding(SHORT, encoding), make_accelerator("cpu"))
     losses = [trainer.step()[0] for _ in range(12)]
     assert losses[-1] < losses[0]
