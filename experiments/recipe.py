@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
+from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from experiments.tasks import Task, make_task
@@ -28,6 +29,7 @@ class Recipe:
     betas: tuple[float, float] = (0.9, 0.95)
     weight_decay: float = 0.1
     warmup: int = 100  # steps; then linear decay to 0
+    bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
     clip: float = 1.0
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
     seed: int = 0
@@ -39,6 +41,7 @@ class Recipe:
     def __post_init__(self) -> None:
         for name in ("lengths", "betas", "probes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
+        object.__setattr__(self, "bends", tuple((int(step), float(factor)) for step, factor in self.bends))
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
@@ -82,7 +85,24 @@ class Recipe:
         """Of the peak learning rate, in step 0, 1, ...: up over the warm-up, then down to 0."""
         if step < self.warmup:
             return (step + 1) / self.warmup
-        return (self.steps - step) / (self.steps - self.warmup)
+        corners = [(self.warmup, 1.0), *self.bends, (self.steps, 0.0)]
+        (a, above), (b, below) = next(pair for pair in pairwise(corners) if step <= pair[1][0])
+        return below + (above - below) * (b - step) / (b - a)
+
+    def ending(self, steps: int, now: int) -> Recipe:
+        """What this recipe becomes when, at step `now`, it is decided to decay to 0 at another step."""
+        if steps <= now:
+            raise ValueError(f"the run has done {now} steps; it can end at a later step only, not at {steps}")
+        if now <= self.warmup or steps == self.steps:
+            return self.changed(steps=steps)
+        kept = tuple(bend for bend in self.bends if bend[0] < now)
+        return self.changed(steps=steps, bends=(*kept, (now, self.factor(now))))
+
+    def continues(self, other: Recipe, done: int) -> bool:
+        """Whether `other` has been the same for its first `done` steps."""
+        schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends}
+        past = {0, done // 2, max(0, done - 1)}
+        return other.changed(**schedule) == self and all(self.factor(s) == other.factor(s) for s in past if s < done)
 
     def changed(self, **changes: Any) -> Recipe:
         return replace(self, **changes)

@@ -156,7 +156,7 @@ class Trainer:
     def load(self, folder: Path) -> None:
         tensors, notes = read_state(folder)
         theirs = Recipe.from_dict(notes["recipe"])
-        if theirs != self.recipe:
+        if not self.recipe.continues(theirs, notes["steps_done"]):
             differing = [k for k, v in theirs.to_dict().items() if self.recipe.to_dict()[k] != v]
             raise TrainingError(f"{folder} holds a run of another recipe (different: {', '.join(differing)}); resume "
                                 "with the same options, or name another folder")  # fmt: skip

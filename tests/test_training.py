@@ -123,6 +123,30 @@ def wait_for_step(folder: Path, step: int, seconds: float = 120) -> bool:
     return False
 
 
+def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Decided halfway, it ends with the weights that the recipe it became gives from the start."""
+    steps = Trainer.step
+
+    def dies_after_6(self: Trainer) -> tuple[float, float]:
+        if self.steps_done == 6:
+            raise KeyboardInterrupt
+        return steps(self)
+
+    monkeypatch.setattr(Trainer, "step", dies_after_6)
+    with pytest.raises(KeyboardInterrupt):
+        run_quietly(SHORT, tmp_path / "parts", save_minutes=0)
+    monkeypatch.setattr(Trainer, "step", steps)
+    became = SHORT.ending(9, now=6)
+    assert became.bends == ((6, SHORT.factor(6)),) and became.factor(9) == 0
+    run_quietly(became, tmp_path / "parts", resume=True)
+    run_quietly(became, tmp_path / "whole")
+    assert same(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    with pytest.raises(ValueError, match="has done 6 steps"):
+        SHORT.ending(5, now=6)
+
+
 def test_another_recipe_is_not_resumed(tmp_path: Path) -> None:
     run_quietly(SHORT, tmp_path)
     with pytest.raises(TrainingError, match="another recipe .*seed"):

@@ -43,7 +43,7 @@ def train(
     name: Annotated[str, typer.Argument(metavar="PRESET", help="tm-tiny, tm-cpu, addition-cpu, ..., paper-tm, ...")],
     device: DeviceOption = "auto",
     minutes: Annotated[float | None, typer.Option(help="Choose the number of steps to take about this long.")] = None,
-    steps: Annotated[int | None, typer.Option(help="Number of steps.")] = None,
+    steps: Annotated[int | None, typer.Option(help="Number of steps; with --resume, end at this one.")] = None,
     seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
     machine_seed: Annotated[int | None, typer.Option(help="Which random machine, for Turing machines.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows of a step.")] = None,
@@ -94,6 +94,7 @@ def evaluate(
     seed: Annotated[int, typer.Option(help="Of the test problems.")] = 0,
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
+    ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
     device: DeviceOption = "cpu",
     json: JsonOption = False,
 ) -> None:
@@ -115,6 +116,8 @@ def evaluate(
         machine, pairs = asked or checkpoint.is_machine, asked or checkpoint.task.operands == 2
         results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
                                        seed=seed, gram=gram * machine, grid=read_numbers(grid) * pairs)  # fmt: skip
+    if ship is not None:
+        keep(folders, ship, results)
     if seeds:
         results = evaluation.band(results, f"{len(folders)} seeds")
     report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
@@ -127,6 +130,14 @@ def evaluate(
         print_json(report)
     else:
         print_results(results)
+
+
+def keep(folders: list[Path], name: str, results: list[Result]) -> None:
+    from experiments.shipped import ship
+
+    if len(folders) != 1:
+        raise ValueError(f"--ship keeps one run under one name; {len(folders)} were given")
+    ship(folders[0], name, [{**r.to_dict(), "name": name} for r in results])
 
 
 def run_recipe(
@@ -143,12 +154,15 @@ def run_recipe(
         torch.set_num_threads(threads)
     if minutes is not None and steps is not None:
         raise ValueError("--minutes and --steps both say how long to train; give one of them")
-    if steps is not None:
-        if steps < 1:
-            raise ValueError(f"--steps is {steps}; expected at least 1")
+    if steps is not None and steps < 1:
+        raise ValueError(f"--steps is {steps}; expected at least 1")
+    if resume:  # the run knows how long it was meant to be; --steps makes it end at another step
+        notes = read_state(folder)[1]
+        begun = Recipe.from_dict(notes["recipe"])
+        begun = begun if steps is None else begun.ending(steps, notes["steps_done"])
+        recipe = recipe.changed(steps=begun.steps, warmup=begun.warmup, bends=begun.bends)
+    elif steps is not None:
         recipe = with_steps(recipe, steps)
-    if resume and steps is None:  # the run knows how long it was meant to be
-        recipe = recipe.changed(**_schedule(Recipe.from_dict(read_state(folder)[1]["recipe"])))
     elif minutes is not None:
         training.need_free_folder(folder, resume)
         recipe = training.steps_in(recipe, minutes, device)
@@ -159,10 +173,6 @@ def run_recipe(
     elif outcome["processes"] == 1:
         typer.echo(f"wrote {folder} after {outcome['steps_done']} steps, {outcome['tokens']:,} tokens and "
                    f"{outcome['seconds'] / 60:.1f} minutes; try: turing-programs evaluate {folder}")  # fmt: skip
-
-
-def _schedule(recipe: Recipe) -> dict[str, Any]:
-    return {"steps": recipe.steps, "warmup": recipe.warmup}
 
 
 def with_task(recipe: Recipe, machine_seed: int | None, scratchpad: bool) -> Recipe:
