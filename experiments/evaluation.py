@@ -209,3 +209,19 @@ def band(results: Sequence[Result], name: str) -> list[Result]:
         mean = float(shares.mean())
         merged.append(Result(name, length, mean, max(0.0, mean - spread), min(1.0, mean + spread), total, step))
     return merged
+
+
+def as_markdown(results: Sequence[Result]) -> str:
+    """One row per model: accuracy with its interval per length, then the longest rollout per length."""
+    shown = [r for r in results if r.group == "all"]
+    last = max((r.rollout for r in shown), default=1)
+    kinds = {"": [r for r in shown if r.rollout == 1], f", {last} steps": [r for r in shown if r.rollout == last > 1]}
+    cells: dict[str, dict[str, str]] = {}
+    for ending, rows in kinds.items():
+        for r in rows:
+            text = f"{r.accuracy:.3f} [{r.low:.3f}, {r.high:.3f}]"
+            cells.setdefault(r.name, {}).setdefault(f"{r.length}{ending}", text)
+    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
+    lines = [["", *columns], ["---"] * (len(columns) + 1)]
+    lines += [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -21,6 +21,7 @@ from experiments.evaluation import (
     Result,
     accuracy,
     answers,
+    as_markdown,
     band,
     by_repeats,
     evaluate,
@@ -224,6 +225,16 @@ def test_wrong_questions_are_refused(
     given = given if "--examples" in given else [*given, "--examples", "2"]
     assert run_cli(monkeypatch, "evaluate", str(folder), *given) == 2
     assert culprit in capsys.readouterr().err
+
+
+def test_the_readme_table_has_a_row_per_model_and_the_longest_rollout() -> None:
+    results = [Result("tm-0", 20, 0.99, 0.98, 1.0, 288), Result("tm-0", 40, 0.97, 0.95, 0.99, 288)]
+    results += [Result("tm-0", 40, 0.9**k, 0.5, 1.0, 288, k) for k in (1, 2, 3)]
+    assert as_markdown(results).splitlines() == [
+        "|  | 20 | 40 | 40, 3 steps |",
+        "| --- | --- | --- | --- |",
+        "| tm-0 | 0.990 [0.980, 1.000] | 0.970 [0.950, 0.990] | 0.729 [0.500, 1.000] |",
+    ]
 
 
 def test_results_without_examples_say_so() -> None:

@@ -96,6 +96,7 @@ def evaluate(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
     device: DeviceOption = "cpu",
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Accuracy of trained models on problems of any length, with 95% intervals."""
@@ -128,6 +129,8 @@ def evaluate(
         write_json(output / "results.json", report)
     if json:
         print_json(report)
+    elif markdown:
+        typer.echo(evaluation.as_markdown(results))
     else:
         print_results(results)
 
