@@ -34,8 +34,9 @@ class UnknownMachine:
         self.base = base
         self._state = z3.Function("is_state", WORD, z3.BoolSort())
         self._symbol = z3.Function("is_symbol", WORD, z3.BoolSort())
-        self._next_state = z3.Function("next_state", WORD, WORD, WORD)
-        self._next_symbol = z3.Function("next_symbol", WORD, WORD, WORD)
+        self._bits = (base - 1).bit_length()  # a narrow token in a wide word spares solvers most of the arithmetic
+        self._next_state = z3.Function("next_state", WORD, WORD, z3.BitVecSort(self._bits))
+        self._next_symbol = z3.Function("next_symbol", WORD, WORD, z3.BitVecSort(self._bits))
         self._right = z3.Function("moves_right", WORD, WORD, z3.BoolSort())
         self._assumed: list[z3.BoolRef] = []
         self._directions: dict[tuple[int, int], bool] = {}
@@ -57,8 +58,12 @@ class UnknownMachine:
             return bool(kind.name() == f"is_{token.role}")
         return kind(number(token))
 
-    def token(self, t: z3.BitVecRef, kind: str) -> Token:
-        """Assume that `t` is a symbol, or a state."""
+    def _wide(self, t: z3.BitVecRef) -> z3.BitVecRef:
+        return z3.ZeroExt(BITS - self._bits, t)
+
+    def token(self, name: str, kind: str) -> Token:
+        """An unknown symbol, or state."""
+        t = self._wide(z3.BitVec(name, self._bits))
         self._assumed.append(condition(self.state(t) if kind == "state" else self.symbol(t)))
         return Token.of(t, kind)
 
@@ -85,9 +90,9 @@ class UnknownMachine:
             return [z3.Not(z3.And(state, symbol)), z3.Implies(z3.Or(state, symbol), in_range)]
         if a.decl() == self._next_state:
             on = z3.Or(self._symbol(a.arg(1)), a.arg(1) == bos, a.arg(1) == eos)
-            return [z3.Implies(z3.And(self._state(a.arg(0)), on), self._state(a))]
+            return [z3.Implies(z3.And(self._state(a.arg(0)), on), self._state(self._wide(a)))]
         if a.decl() == self._next_symbol:
-            return [z3.Implies(z3.And(self._state(a.arg(0)), self._symbol(a.arg(1))), self._symbol(a))]
+            return [z3.Implies(z3.And(self._state(a.arg(0)), self._symbol(a.arg(1))), self._symbol(self._wide(a)))]
         return []
 
     def _applies(self, state: Value, token: Value) -> tuple[Value, Value, Value]:
@@ -113,7 +118,7 @@ class UnknownMachine:
         """The table's value, which is of that kind, where it applies."""
         if applies is False:
             return otherwise
-        value = table(number(state), number(token))
+        value = self._wide(table(number(state), number(token)))
         return Token.of(value, kind) if applies is True else choose(applies, value, otherwise)
 
     def _move(self, state: Value, token: Value) -> Value:
@@ -178,9 +183,9 @@ class UnknownTape:
     @classmethod
     def any(cls, machine: UnknownMachine, symbols: int, head: int) -> UnknownTape:
         """Every tape of that many symbols with its head there: 1 is on bos, symbols + 2 is on eos."""
-        cells = [machine.token(z3.BitVec(f"s{i + 1}", BITS), "symbol") for i in range(symbols)]
+        cells = [machine.token(f"s{i + 1}", "symbol") for i in range(symbols)]
         tokens: list[Value] = [bos, *cells, eos]
-        tokens.insert(head, machine.token(z3.BitVec("q", BITS), "state"))
+        tokens.insert(head, machine.token("q", "state"))
         return cls(tuple(tokens), head)
 
     def step(self, machine: UnknownMachine, right: bool) -> UnknownTape:
@@ -289,9 +294,10 @@ class Window:
     def _make(self, d: int, kind: str) -> Value:
         if kind in ("sep", "bos", "eos"):
             return ("sep", "bos", "eos").index(kind)
-        token = z3.BitVec(f"cell_{d}".replace("-", "m"), BITS)
+        name = f"cell_{d}".replace("-", "m")
         if kind in ("state", "symbol"):
-            return self.machine.token(token, kind)
+            return self.machine.token(name, kind)
+        token = z3.BitVec(name, BITS)
         if kind == "no state":
             self.assumed.append(z3.Not(condition(self.machine.state(token))))
         return token

@@ -21,6 +21,7 @@ def test_cvc5_confirms(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(3600)
 @pytest.mark.parametrize("name", [one.name for one in LEMMAS if one.name not in QUICK])
 def test_cvc5_confirms_the_rest(name: str, tmp_path: Path) -> None:
     for certificate in write_certificates(tmp_path, [name]):
