@@ -79,3 +79,21 @@ def preset(name: str) -> Recipe:
     if name not in PRESETS:
         raise ValueError(f"there is no preset {name!r}; choose one of {', '.join(PRESETS)}")
     return PRESETS[name]
+
+
+def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
+    """Another encoding at the same shape; the windows belong to Hard-ALiBi."""
+    model = {**recipe.model, "encoding": encoding}
+    if encoding != "hard_alibi":
+        model["windows"] = []
+    if encoding == "learned":
+        model["max_positions"] = recipe.context
+    return recipe.changed(model=model)
+
+
+def planned() -> dict[str, Recipe]:
+    """The checkpoints that this repository is to ship: `turing-programs reproduce NAME` trains any of them."""
+    machines = {f"tm-{i}": preset("tm-cpu").changed(task={**TURING, "machine_seed": i}, seed=i) for i in range(10)}
+    encodings = {f"tm-0-{e}": with_encoding(machines["tm-0"], e) for e in ("nope", "alibi", "rope")}
+    others = {name: preset(f"{name}-cpu") for name in ("addition", "multiplication1", "multiplication3", "sgd")}
+    return {**machines, **encodings, **others}

@@ -7,6 +7,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
+from experiments.presets import planned
 from experiments.recipe import Recipe
 from experiments.run_state import write_json
 
@@ -25,10 +26,12 @@ def find(name: str) -> Path:
 
 
 def recipe_of(name: str) -> Recipe:
-    path = FOLDER / name / "training.json"
+    """Of a shipped checkpoint; or of one that is planned."""
+    path, plan = FOLDER / name / "training.json", planned()
     if not path.is_file():
-        names = ", ".join(folder.name for folder in shipped()) or "none yet"
-        raise ValueError(f"no shipped checkpoint is called {name!r}; there are: {names}")
+        if name not in plan:
+            raise ValueError(f"no checkpoint is called {name!r}; there are {', '.join(plan)}")
+        return plan[name]
     return Recipe.from_dict(json.loads(path.read_text())["recipe"])
 
 

@@ -190,6 +190,7 @@ class Run:
         while self.trainer.steps_done < self.trainer.recipe.steps:
             self.guarded(self.one_step)
         self.save()
+        self.trainer.accelerator.wait_for_everyone()
         return self.outcome()
 
     def guarded(self, work: Callable[[], None]) -> None:
@@ -231,12 +232,12 @@ class Run:
         self.report.probe(trainer.steps_done, found)
 
     def save(self) -> None:
+        """Only the first process writes. The others do not wait here: clocks differ, and they meet in the next step."""
         if self.main:
             self.trainer.averaged().save_pretrained(self.folder)
             write_json(self.folder / "training.json", self.outcome())
             write_state(self.folder, self.trainer.tensors(), self.trainer.notes())
         self.saved, self.saved_step = time.monotonic(), self.trainer.steps_done
-        self.trainer.accelerator.wait_for_everyone()
 
     def outcome(self) -> dict[str, Any]:
         trainer, recipe = self.trainer, self.trainer.recipe

@@ -19,14 +19,13 @@ from safetensors.torch import load_file
 
 from compile.model import Transformer
 from experiments import run_state, training
-from experiments.cli.train import with_encoding
 from experiments.evaluation import accuracy, evaluate, load_checkpoint
 from experiments.optimizers import make_optimizers
 from experiments.packing import Batch
-from experiments.presets import PRESETS, preset
+from experiments.presets import PRESETS, planned, preset, with_encoding
 from experiments.recipe import Recipe, with_steps
 from experiments.run_state import STATE, TrainingError
-from experiments.shipped import FOLDER, shipped
+from experiments.shipped import FOLDER, recipe_of, shipped
 from experiments.training import Trainer, make_accelerator, masked_loss, steps_in, thinned, train
 
 SHORT = with_steps(preset("tm-tiny"), 12)
@@ -383,6 +382,15 @@ def test_batches_do_not_depend_on_what_came_before() -> None:
     trainer.batch()
     trainer.steps_done = 0
     assert np.array_equal(first.inputs, trainer.batch().inputs)
+
+
+def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
+    plan = planned()
+    tasks = [plan[f"tm-{i}"].make_task() for i in range(10)]
+    assert len({task.machine for task in tasks}) == 10  # type: ignore[attr-defined]
+    assert {plan[name].model["encoding"] for name in plan} == {"hard_alibi", "nope", "alibi", "rope"}
+    assert {"addition", "multiplication1", "sgd"} <= set(plan)
+    assert recipe_of("tm-9").task["machine_seed"] == 9
 
 
 @pytest.mark.parametrize("folder", shipped(), ids=lambda path: path.name)

@@ -58,18 +58,19 @@ def train(
     json: JsonOption = False,
 ) -> None:
     """Train a transformer on one of the paper's tasks, from a preset."""
-    from experiments.presets import preset
+    from experiments.presets import preset, with_encoding
 
     changes = {"batch": batch, "context": context, "seed": seed, "lengths": read_range(lengths) if lengths else None}
     recipe = preset(name).changed(**{key: value for key, value in changes.items() if value is not None})
     recipe = with_task(recipe, machine_seed, scratchpad)
     recipe = recipe if encoding is None else with_encoding(recipe, encoding)
+    recipe.make_model()  # refuses what no model can be
     folder = output or Path("runs") / name
     run_recipe(recipe, folder, device, minutes, steps, resume, save_minutes, threads, json)
 
 
 def reproduce(
-    name: Annotated[str, typer.Argument(help="A shipped checkpoint, such as tm-0.")],
+    name: Annotated[str, typer.Argument(help="A shipped or planned checkpoint: tm-0 .. tm-9, addition, sgd, ...")],
     device: DeviceOption = "auto",
     output: OutputOption = None,
     resume: ResumeOption = False,
@@ -77,7 +78,7 @@ def reproduce(
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Train a shipped checkpoint again, from its own recipe."""
+    """Train a shipped checkpoint again from its own recipe, or one that is still to come."""
     from experiments.shipped import recipe_of
 
     run_recipe(recipe_of(name), output or Path("runs") / name, device, None, None, resume, save_minutes, threads, json)
@@ -184,18 +185,6 @@ def with_task(recipe: Recipe, machine_seed: int | None, scratchpad: bool) -> Rec
         changes["scratchpad"] = False
     changed = recipe.changed(task={**recipe.task, **changes})
     changed.make_task()  # refuses what this task does not have
-    return changed
-
-
-def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
-    """Another encoding at the same shape; the windows belong to Hard-ALiBi."""
-    model = {**recipe.model, "encoding": encoding}
-    if encoding != "hard_alibi":
-        model["windows"] = []
-    if encoding == "learned":
-        model["max_positions"] = recipe.context
-    changed = recipe.changed(model=model)
-    changed.make_model()
     return changed
 
 
