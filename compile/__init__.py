@@ -10,15 +10,17 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from compile.errors import CapacityError, CompileError
+    from compile.inspector import attention_figure, inspect
     from compile.machine import compile_machine
     from compile.model import Transformer, TransformerConfig
     from compile.pipeline import compile_program
 
-__all__ = ["CapacityError", "CompileError", "Transformer", "TransformerConfig", "compile_machine", "compile_program"]
+__all__ = ["CapacityError", "CompileError", "Transformer", "TransformerConfig", "attention_figure", "compile_machine",
+           "compile_program", "inspect"]  # fmt: skip
 
 _LATER = {
     "CapacityError": "errors", "CompileError": "errors", "compile_machine": "machine", "compile_program": "pipeline",
-    "Transformer": "model", "TransformerConfig": "model",
+    "Transformer": "model", "TransformerConfig": "model", "attention_figure": "inspector", "inspect": "inspector",
 }  # fmt: skip
 
 

@@ -70,11 +70,11 @@ def run(
     from rasp import make_simulable
 
     chosen = read_machine(machine)
-    start = _first_tape(chosen, machine, tape, steps, room)
+    start = first_tape(chosen, machine, tape, steps, room)
     model = _saved_model(on)
-    kinds = _kinds_of_tags(model, chosen)
+    kinds = kinds_of_tags(model, chosen)
     wants_tags = tags if tags is not None else on == "compiled" or kinds > 1
-    tagged = make_simulable(chosen, _cells(len(start) - 3, n, kinds), n) if wants_tags else None
+    tagged = make_simulable(chosen, cells_to_tag(len(start) - 3, n, kinds), n) if wants_tags else None
     runs, decode = (tagged.machine, tagged.decode) if tagged else (chosen, chosen.decode)
     at = chosen.decode(start)
     first = tagged.encode(at.cells, at.head, at.state) if tagged else start
@@ -92,7 +92,7 @@ def run(
         raise typer.Exit(1)
 
 
-def _first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, room: bool | None) -> list[int]:
+def first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, room: bool | None) -> list[int]:
     from rasp.formats import default_tape
 
     if tape is None and name.startswith("random"):
@@ -142,14 +142,14 @@ def _saved_model(on: str) -> Any:
     return model
 
 
-def _kinds_of_tags(model: Any, chosen: TuringMachine) -> int:
+def kinds_of_tags(model: Any, chosen: TuringMachine) -> int:
     """How many tags the machine of a saved model has (1: none)."""
     from rasp.formats import from_json
 
     return 1 if model is None else len(from_json(model.config.extra["machine"]).symbols) // len(chosen.symbols)
 
 
-def _cells(needed: int, n: int, kinds: int) -> int:
+def cells_to_tag(needed: int, n: int, kinds: int) -> int:
     """How many cells to tag: those needed, or as many more as make use of all the tags the model knows."""
     from rasp.simulable import tag_row
 

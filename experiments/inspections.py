@@ -1,0 +1,125 @@
+"""Runs to look at: which models, on which tokens, for one page of the inspector or for the whole gallery."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from rasp import TuringMachine, make_simulable
+from rasp.gallery import Entry, entry, gallery, machine
+
+if TYPE_CHECKING:
+    from compile.inspector import Inspection
+    from compile.inspector.index import Card
+
+GALLERY_TOKENS = 480  # per page: enough to see what happens, small enough to compile and draw all of them in minutes
+GALLERY_STEPS = 60
+
+
+@dataclass(frozen=True)
+class Scene:
+    """What is shown: `trace` is right, its first `given` tokens are the prompt, `machine` speaks its language."""
+
+    trace: np.ndarray
+    given: int
+    title: str
+    machine: TuringMachine | None = None
+
+
+def machine_scene(runs: TuringMachine, tape: list[int], steps: int, title: str = "") -> Scene:
+    trace = runs.trace(tape, steps)
+    return Scene(trace, len(tape) + 1, title or runs.name or "machine", runs)
+
+
+def task_scene(model: Any, seed: int = 0) -> Scene:
+    """One sample of the task that a model was trained on, of a length it has seen."""
+    from experiments.tasks import make_task
+
+    extra = model.config.extra
+    if not {"task", "lengths"} <= set(extra):
+        raise ValueError("this model carries neither a machine nor a task; call compile.inspect(model, tokens) instead")
+    task = make_task(extra["task"])
+    low, high = extra["lengths"]
+    lengths = task.draw_lengths(np.random.default_rng(seed), 1, low, high)
+    samples = task.sample(np.random.default_rng(seed), lengths)
+    return Scene(samples.row(0), int(samples.prompts[0]), str(extra["task"]["name"]))
+
+
+def need_same_language(model: Any, scene: Scene, name: str) -> None:
+    """Refuse a model whose token ids stand for something else."""
+    if scene.machine is None:
+        return
+    known = tuple(model.config.token_names[: scene.machine.base])
+    if known != scene.machine.vocabulary:
+        raise ValueError(f"{name} was made for other tokens than {scene.title}; choose the machine it was made for")
+
+
+def inspect_scene(
+    model: Any, scene: Scene, against: Any = None, names: tuple[str, ...] = (), free: bool = False
+) -> Inspection:
+    """A page; with `free`, of what the first model writes by itself instead of the right trace."""
+    from compile import inspect
+
+    tokens = model.generate(scene.trace[: scene.given], len(scene.trace) - scene.given) if free else scene.trace
+    truth = [*scene.trace[1:].tolist(), -1]
+    return inspect(model, tokens, against=against, truth=truth, given=scene.given, title=scene.title, names=names)
+
+
+# --- the gallery ------------------------------------------------------------------------------------------------------
+
+
+def write_gallery(folder: Path, tell: Callable[[str], None] = lambda _: None) -> list[Card]:
+    """A page for every machine of the gallery, compiled over tagged symbols, and index.html to choose from."""
+    from compile.inspector.index import index_page
+
+    folder.mkdir(parents=True, exist_ok=True)
+    cards = []
+    for name in gallery():
+        cards.append(_write_page(folder, entry(name)))
+        tell(name)
+    (folder / "index.html").write_text(index_page(cards), encoding="utf-8")
+    return cards
+
+
+def _write_page(folder: Path, known: Entry) -> Card:
+    from compile import compile_machine
+    from compile.inspector.index import Card
+
+    runs, tape, steps = _gallery_run(known)
+    scene = machine_scene(runs, tape, steps, known.name)
+    model = compile_machine(runs, backend="lean", n=1, steps=steps, check=False)
+    page = inspect_scene(model, scene)
+    path = page.save(folder / f"{known.name}.html")
+    shown = len(scene.trace) // scene.given - 1
+    part = "" if shown == known.steps else f"; the first {shown} are shown"
+    return Card(known.name, known.description, known.result + part, path.name, path.stat().st_size, _picture(scene))
+
+
+def _gallery_run(known: Entry) -> tuple[TuringMachine, list[int], int]:
+    """The machine over tags, its tape, and as many steps as fit on a page."""
+    original, cells = machine(known.name), list(known.tape)
+    steps = min(known.steps or GALLERY_STEPS, GALLERY_STEPS)
+    while True:
+        tagged = make_simulable(original, tape=cells, steps=steps)
+        if (tagged.cells + 4) * (steps + 1) <= GALLERY_TOKENS or steps <= 4:
+            return tagged.machine, tagged.encode(cells), steps
+        steps -= 1
+
+
+def _picture(scene: Scene) -> list[list[int]]:
+    """For every tape its cells as 0 (blank), 1 (written) and 2 (under the head)."""
+    runs = scene.machine
+    assert runs is not None
+    rows = []
+    blank = runs.blank.rpartition(".")[0]  # of a tagged machine every tag has its own blank
+    for start in range(0, len(scene.trace), scene.given):
+        at = runs.decode(scene.trace[start : start + scene.given - 1])
+        row = [int(cell.rpartition(".")[0] != blank) for cell in at.cells]
+        if 0 <= at.head < len(row):
+            row[at.head] = 2
+        rows.append(row)
+    return rows
