@@ -6,12 +6,12 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo test test-slow lint bench clean
+.PHONY: demo test test-slow lint browser bench clean
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
 
-test: lint
+test: lint browser
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-slow: .venv/.all
@@ -20,6 +20,13 @@ test-slow: .venv/.all
 lint: .venv/.all
 	$(BIN)/ruff check .
 	$(BIN)/mypy
+
+# The inspector's tests need a browser. Best effort: without one they are skipped, and say so.
+browser:
+	@command -v chromium > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || { \
+	  echo "Installing chromium for the inspector's tests ..."; export DEBIAN_FRONTEND=noninteractive; \
+	  { timeout 300 apt-get -qq update && timeout 600 apt-get -qq install --yes --no-install-recommends \
+	    chromium fonts-dejavu-core; } > /dev/null 2>&1; } || true
 
 bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters
