@@ -32,6 +32,7 @@ bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters
 	$(BIN)/turing-programs bench verify
 	$(BIN)/turing-programs bench compile
+	$(BIN)/turing-programs bench train
 
 .venv/bin/python:
 	$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "Python 3.11 or newer is needed, this is " + sys.version)'
