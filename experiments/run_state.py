@@ -8,7 +8,8 @@ from __future__ import annotations
 import errno
 import json
 import os
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -28,7 +29,7 @@ class TrainingError(ValueError):
 def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
     partial = folder / f"{STATE}.partial"
     whole = {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
-    with reporting_failed_writes(folder, partial):
+    with explained(folder, partial):
         save_file(whole, partial, metadata={"notes": json.dumps(notes)})
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
@@ -37,27 +38,21 @@ def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
 
 def write_json(path: Path, value: Any) -> None:
     partial = path.with_name(f"{path.name}.partial")
-    with reporting_failed_writes(path.parent, partial):
+    with explained(path.parent, partial):
         partial.write_text(json.dumps(value, indent=1) + "\n")
         os.replace(partial, path)
 
 
-class reporting_failed_writes:
+@contextmanager
+def explained(folder: Path, partial: Path) -> Iterator[None]:
     """Turn a failed write into a sentence, without leaving half a file behind."""
-
-    def __init__(self, folder: Path, partial: Path) -> None:
-        self.folder, self.partial = folder, partial
-
-    def __enter__(self) -> None:
-        pass
-
-    def __exit__(self, kind: type[BaseException] | None, error: BaseException | None, _: object) -> None:
-        if not isinstance(error, OSError | SafetensorError):
-            return
-        self.partial.unlink(missing_ok=True)
+    try:
+        yield
+    except (OSError, SafetensorError) as error:
+        partial.unlink(missing_ok=True)
         full = getattr(error, "errno", None) == errno.ENOSPC or "No space left" in str(error)
         why = "the disk is full" if full else str(error)
-        raise TrainingError(f"{self.folder} cannot be written ({why}); the last checkpoint is intact: make room and "
+        raise TrainingError(f"{folder} cannot be written ({why}); the last checkpoint is intact: make room and "
                             "continue with --resume") from None  # fmt: skip
 
 

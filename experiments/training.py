@@ -21,6 +21,7 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from compile.model import Transformer
+from compile.saving import WEIGHTS, save_weights_and_config
 from experiments.optimizers import Average, make_optimizers, set_rates
 from experiments.packing import IGNORED, Batch, Packing
 from experiments.progress import Display, Reporter
@@ -28,6 +29,7 @@ from experiments.recipe import Recipe, with_steps
 from experiments.run_state import (
     STATE,
     TrainingError,
+    explained,
     load_optimizer,
     optimizer_tensors,
     read_state,
@@ -234,7 +236,8 @@ class Run:
     def save(self) -> None:
         """Only the first process writes. The others do not wait here: clocks differ, and they meet in the next step."""
         if self.main:
-            self.trainer.averaged().save_pretrained(self.folder)
+            with explained(self.folder, self.folder / f"{WEIGHTS}.partial"):
+                save_weights_and_config(self.trainer.averaged(), self.folder)  # the Hub's save drops the old first
             write_json(self.folder / "training.json", self.outcome())
             write_state(self.folder, self.trainer.tensors(), self.trainer.notes())
         self.saved, self.saved_step = time.monotonic(), self.trainer.steps_done

@@ -231,6 +231,21 @@ def test_a_full_disk_ends_with_a_sentence_and_a_good_checkpoint(
     assert same(weights(tmp_path), weights(tmp_path / "whole"))
 
 
+def test_a_full_disk_while_writing_the_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from compile import saving
+
+    run_quietly(with_steps(SHORT, 2), tmp_path)
+    before = {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()}
+
+    def full(*_: Any, **__: Any) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr(saving, "save_file", full)
+    with pytest.raises(TrainingError, match="the disk is full"):
+        run_quietly(with_steps(SHORT, 2).ending(4, now=2), tmp_path, resume=True)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir() if path.is_file()} == before
+
+
 @pytest.mark.parametrize("error", [MemoryError(), RuntimeError("DefaultCPUAllocator: can't allocate memory")])
 def test_out_of_memory_is_a_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, error: Exception) -> None:
     def hungry(self: Trainer) -> tuple[float, float]:
