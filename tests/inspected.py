@@ -26,14 +26,14 @@ def compiled(name: str = "increment", backend: str = "lean") -> tuple[Any, np.nd
     return compile_machine(tagged.machine, backend=backend, steps=known.steps or 20, check=False), trace
 
 
-def random_model(layers: int = 4, heads: int = 16, **options: Any) -> Transformer:
-    """Attention without any pattern in it: the hardest to keep small."""
+def random_model(layers: int = 4, heads: int = 16, spread: float = 1.0, **options: Any) -> Transformer:
+    """Attention without any pattern in it; at a spread of 0.1 it is the hardest to keep small."""
     import torch
 
     torch.manual_seed(0)
     config = TransformerConfig(vocabulary=24, layers=layers, d_model=64, heads=heads, d_head=8, **options)
     model = Transformer(config)
-    model.reset_parameters(spread=1.0)
+    model.reset_parameters(spread)
     return model
 
 

@@ -53,14 +53,14 @@ class Arcs {
     const x = (column) => 14 + ((column - from + 0.5) / (to - from)) * (width - 28);
     this.drawGround(context, x, ground, from, to);
     const here = this.position + this.head.start;
-    const found = this.head.strongest(this.position).slice(0, 200).reverse();
+    const found = this.head.strongest(this.position, 200).reverse();
     for (const { column, weight } of found) this.drawArc(context, x(here), x(column), ground, weight);
     this.drawLabels(context, x, ground, here, width, from, to);
   }
   // Tokens from the furthest one that counts to a little past this one.
   range() {
     const here = this.position + this.head.start, count = this.page.tokens.length + this.head.start;
-    const furthest = Math.min(here, ...this.head.strongest(this.position).filter((f) => f.weight > 0.01).map((f) => f.column));
+    const furthest = Math.min(here, ...this.head.strongest(this.position).map((f) => f.column));
     const to = Math.min(count, here + 4);
     return { from: Math.max(0, Math.min(furthest - 2, to - LEAST_SHOWN)), to };
   }
@@ -93,7 +93,7 @@ class Arcs {
   drawLabels(context, x, ground, here, width, from, to) {
     const taken = [];
     const write = (column, accent) => {
-      const text = shortened(this.name(column), 8), half = context.measureText(text).width / 2 + 3;
+      const text = shortened(this.name(column), 8), half = context.measureText(text).width / 2 + 4;
       const at = Math.min(width - half - 1, Math.max(half + 1, x(column)));
       if (taken.some(([a, b]) => at - half < b && at + half > a)) return;
       taken.push([at - half, at + half]);

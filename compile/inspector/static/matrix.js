@@ -3,6 +3,9 @@
 const LEGIBLE = 8; // pixels of a cell from which on every token is named
 const LEFT = 74, TOP = 70, RIGHT = 6, BOTTOM = 6;
 
+// Of the letters beside a cell this large: neighbours must not touch.
+function nameSize(cell) { return Math.max(8, Math.min(12, 0.8 * cell)); }
+
 class Matrix {
   constructor(page, choose) {
     Object.assign(this, { page, choose, head: null, position: 0, absolute: false, hover: null, picture: null, drag: null });
@@ -71,7 +74,7 @@ class Matrix {
   zoomToTokens() {
     const { view } = this, { w, h } = this.cellBox(0, 0);
     const columns = (view.x1 - view.x0) * w, rows = (view.y1 - view.y0) * h;
-    const across = Math.min(this.columns, Math.floor(columns / 13)), down = Math.min(this.rows, Math.floor(rows / 13));
+    const across = Math.min(this.columns, Math.floor(columns / 15)), down = Math.min(this.rows, Math.floor(rows / 15));
     this.view = { x0: 0, x1: across, y0: 0, y1: down };
     const here = this.position + this.head.start, best = this.head.best[this.position];
     this.moveTo(here - best < across - 2 ? (here + best - across) / 2 : best - across / 2, this.position - down / 2);
@@ -134,20 +137,20 @@ class Matrix {
     const { view } = this, { w, h } = this.cellBox(0, 0), named = Math.min(w, h) >= LEGIBLE;
     context.fillStyle = colours.text;
     context.textBaseline = "middle";
-    if (named) this.eachName(view.y0, view.y1, (row) => this.rowName(context, row, Math.max(8, Math.min(12, h))));
-    else this.eachStep(view.y0, view.y1, h, 0, (row, step) => this.rowText(context, row, `step ${step}`, 11));
-    if (named) this.eachName(view.x0, view.x1, (column) => this.columnText(context, column, this.columnName(column), Math.max(8, Math.min(12, w))));
-    else this.eachStep(view.x0, view.x1, w, this.head.start, (column, step) => this.columnText(context, column, `step ${step}`, 11));
+    if (named) this.eachName(view.y0, view.y1, (row) => this.rowName(context, row, nameSize(h)));
+    else this.eachStep(view.y0, view.y1, h, 0, this.position, (row, step) => this.rowText(context, row, `step ${step}`, 11));
+    if (named) this.eachName(view.x0, view.x1, (column) => this.columnText(context, column, this.columnName(column), nameSize(w)));
+    else this.eachStep(view.x0, view.x1, w, this.head.start, this.head.best[this.position], (column, step) => this.columnText(context, column, `step ${step}`, 11));
   }
   eachName(from, to, write) {
     for (let i = from; i < to; i++) write(i);
   }
-  // Where tapes begin, as many as have room.
-  eachStep(from, to, size, shift, write) {
+  // Where tapes begin, as many as have room beside each other and beside the label of the choice.
+  eachStep(from, to, size, shift, chosen, write) {
     let free = -Infinity;
     this.page.rows.forEach((start, step) => {
       const at = start + shift;
-      if (at < from || at >= to || (at - from) * size < free) return;
+      if (at < from || at >= to || (at - from) * size < free || Math.abs(at - chosen) * size < 15) return;
       write(at, step);
       free = (at - from) * size + 15;
     });
@@ -182,12 +185,12 @@ class Matrix {
     context.strokeStyle = colours.accent;
     context.lineWidth = 1.5;
     context.strokeRect(LEFT, line.y - 0.5, width, Math.max(2, line.h + 1));
-    this.tag(context, () => this.rowText(context, row, nameOf(this.page, this.page.tokens[row]), 12), LEFT - 68, line.y + line.h / 2 - 8, 66, 16);
+    this.tag(context, () => this.rowText(context, row, nameOf(this.page, this.page.tokens[row]), 11), LEFT - 68, line.y + line.h / 2 - 7.5, 66, 15);
     if (best < view.x0 || best >= view.x1) return;
     const cell = this.cellBox(row, best), size = Math.max(cell.w, 7), tall = Math.max(cell.h, 7);
     context.lineWidth = 2.5;
     context.strokeRect(cell.x + cell.w / 2 - size / 2 - 1, cell.y + cell.h / 2 - tall / 2 - 1, size + 2, tall + 2);
-    this.tag(context, () => this.columnText(context, best, this.columnName(best), 12), cell.x + cell.w / 2 - 8, 2, 16, TOP - 4);
+    this.tag(context, () => this.columnText(context, best, this.columnName(best), 11), cell.x + cell.w / 2 - 8, 2, 16, TOP - 4);
   }
   // A label in the colour of the choice, over whatever was written there.
   tag(context, write, x, y, w, h) {
@@ -252,13 +255,11 @@ class Matrix {
     target.addEventListener("dblclick", () => this.fit());
     target.addEventListener("wheel", (event) => {
       const { x, y } = at(event), cell = this.cellAt(x, y);
-      if (!cell || !(event.ctrlKey || event.shiftKey || this.frame.contains(document.activeElement) || this.wheelAllowed())) return;
+      if (!cell || !(event.ctrlKey || event.shiftKey)) return; // the bare wheel scrolls the page
       event.preventDefault();
-      this.zoom(event.deltaY > 0 ? 1.25 : 0.8, { x: cell.column, y: cell.row });
+      this.zoom(event.deltaY + event.deltaX > 0 ? 1.25 : 0.8, { x: cell.column, y: cell.row });
     }, { passive: false });
   }
-  // The wheel scrolls the page unless there is something to zoom into.
-  wheelAllowed() { return this.rows > 48; }
   pan(x, y) {
     const { drag } = this;
     if (!drag.moved && Math.hypot(x - drag.x, y - drag.y) < 4) return;

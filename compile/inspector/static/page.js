@@ -178,7 +178,7 @@ class Inspector {
       t: () => this.toggleTheme(), "?": () => this.toggleHelp(),
     };
     window.addEventListener("keydown", (event) => {
-      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, .graph-frame")) return;
+      if (event.ctrlKey || event.metaKey || event.altKey || event.target.closest("select, summary, [type=checkbox], .graph-frame")) return;
       const act = keys[event.key];
       if (!act) return;
       event.preventDefault();

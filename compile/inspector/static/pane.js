@@ -1,6 +1,6 @@
 // Everything about one model: what it predicts, all its heads, the chosen head, its registers and its program.
 
-const TILE = 76;
+const TILE = 62;
 
 class Pane {
   constructor(page, model, index, choosePosition, chooseHead) {
@@ -25,15 +25,17 @@ class Pane {
     return element("section", { class: "panel prediction" }, heading, about, this.verdict, this.candidates);
   }
   buildOverview() {
-    const root = element("section", { class: "panel overview" }, element("h2", { text: "Heads" }));
+    const layers = element("div", { class: "layers" });
     this.model.layers.forEach((heads, layer) => {
       const row = element("div", { class: "tiles" });
       heads.forEach((head) => row.append(this.makeTile(head)));
-      root.append(element("h3", { text: `Layer ${layer}` }), row);
+      const group = element("div", { class: "layer" }, element("h3", { text: `Layer ${layer}` }), row);
+      group.style.setProperty("--heads", Math.max(2, heads.length));
       const mlp = this.model.mlps[layer];
-      if (mlp) root.append(element("p", { class: "mlp", title: mlp }, element("b", { text: "MLP " }), element("bdi", { text: shortened(mlp, 220) })));
+      if (mlp) group.append(element("p", { class: "mlp", title: mlp }, element("b", { text: "MLP " }), element("bdi", { text: shortened(mlp, 220) })));
+      layers.append(group);
     });
-    return root;
+    return element("section", { class: "panel overview" }, element("h2", { text: "Heads" }), layers);
   }
   makeTile(head) {
     const canvas = element("canvas", { width: TILE, height: TILE });
@@ -41,10 +43,13 @@ class Pane {
     const title = element("span", { class: "tile-title" }, element("b", { text: `${head.layer}.${head.index}` }),
       element("span", { class: "window", text: head.window === null ? "all" : `w ${head.window}`, title: head.sees }));
     const label = element("bdi", { class: "tile-label", text: head.label || "–" });
-    const button = element("button", { class: "tile", type: "button", "data-head": `${head.layer}.${head.index}` },
+    const button = element("button", { class: head.label ? "tile" : "tile plain", type: "button", "data-head": `${head.layer}.${head.index}` },
       title, canvas, label, top);
     button.title = `${head.name}, ${head.sees}: ${head.label}`;
-    button.addEventListener("click", () => this.chooseHead(this.index, head));
+    button.addEventListener("click", () => {
+      this.chooseHead(this.index, head);
+      this.reveal();
+    });
     this.tiles.set(head, { button, canvas, top, picture: null });
     return button;
   }
@@ -69,6 +74,11 @@ class Pane {
     const bar = element("div", { class: "focus-bar" }, element("h2", { text: "The RASP program" }), this.graph.whole);
     this.operation = element("p", { class: "operation" });
     return element("section", { class: "panel program" }, bar, this.operation, this.graph.frame, this.graph.legend);
+  }
+  // After a click on a small map the large one should be in sight.
+  reveal() {
+    const box = this.matrix.frame.getBoundingClientRect();
+    if (box.top + box.height / 2 > window.innerHeight || box.bottom < 120) this.focus.scrollIntoView({ block: "nearest" });
   }
   headAt(layer, index) {
     const row = this.model.layers[layer];

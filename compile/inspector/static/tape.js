@@ -65,7 +65,7 @@ class Tape {
     this.lines.forEach((line, i) => line.classList.toggle("current", i === this.lineOf(position)));
     this.shade(position, head);
     const line = this.lines[this.lineOf(position)], cell = this.cells[position];
-    const box = this.list, low = line.offsetTop - box.offsetTop, left = cell.offsetLeft - box.offsetLeft;
+    const box = this.list, low = line.offsetTop, left = cell.offsetLeft; // both inside the list
     if (low < box.scrollTop + 30 || low + 60 > box.scrollTop + box.clientHeight) {
       box.scrollTop = low - box.clientHeight / 2;
     }
