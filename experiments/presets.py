@@ -1,12 +1,13 @@
 """Recipes by name: for tests, for two CPU cores, and with the paper's settings for a GPU.
 
-What was tried on 5 states x 15 symbols (whole next tape exact at 1x / 2x / 3x of the training length). Prototypes: AdamW
-unpacked .85 / .17 / 0; Muon unpacked .97 / .70 / .39; Muon packed .98 / .80 / .51; training to 20 cells instead of 12
-.98 / .95 / .86; three times longer .997 / .963 / .927. NoPE or RoPE alone: 0 beyond the training length.
-`tm-cpu` here, machine 0, lengths 2-20, 1,600 steps (6.5 M tokens): .990 / .917 / .681, and without averaging the weights
-.965 / .83 / .57: the average matters more than the decay to 0, which gained nothing at 2x and 3x after step 1,000. Half of
-the errors at 3x are a symbol in place of eos, and most others follow a repeated 2-gram. To try next: lengths 2-30 (begun on
-machine 1), a slower average (.998), more weight decay.
+What was tried on 5 states x 15 symbols (whole next tape exact at 1x / 2x / 3x of the training length). Prototypes:
+AdamW unpacked .85 / .17 / 0; Muon unpacked .97 / .70 / .39; Muon packed .98 / .80 / .51; training to 20 cells instead
+of 12 .98 / .95 / .86; three times longer .997 / .963 / .927. NoPE or RoPE alone: 0 beyond the training length.
+`tm-cpu` here, machine 0, lengths 2-20, 1,600 steps (6.5 M tokens): .990 / .917 / .681, and without averaging the
+weights .965 / .83 / .57: the average matters more than the decay to 0, which gained nothing at 2x and 3x after step
+1,000. Half of the errors at 3x are a symbol in place of eos, and most others follow a repeated 2-gram. To try next:
+lengths 2-30 (begun on machine 1), a slower average (.998), more weight decay.
+
 For addition, windows that reach further than the training length make the model count digits: keep M small.
 """
 
