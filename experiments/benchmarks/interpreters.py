@@ -45,28 +45,28 @@ def _quadratic(machine: TuringMachine) -> list[Row]:
     ]
 
 
-def _streaming(machine: TuringMachine) -> list[Row]:
-    """The cost of a token after a long context, against one after a short context."""
-    running = Stream(turing_graph(SYMBOLS, STATES), tables_of(machine))
-    x = _trace(machine, 1_000_000)
-    marks = [1_000, 10_000, 100_000, 1_000_000]
-    cost = {mark: _median_cost(running, x[:mark]) for mark in marks}
-    base = cost[marks[0]]
-    return [Row(f"stream, context {m:,}", cost[m], "us/token", "stream, context 1,000", cost[m] / base) for m in marks]
+def _streaming(machine: TuringMachine, probe: int = 500, rounds: int = 15) -> list[Row]:
+    """The cost of a token after a long context, against one after a short context.
 
-
-def _median_cost(running: Stream, x: np.ndarray, probe: int = 500, samples: int = 15) -> float:
-    """Microseconds per token over the last tokens of x, in pieces of the same size whatever the context."""
-    costs: list[float] = []
-    while len(costs) < samples:  # a short context has few pieces: start anew
-        running.reset()
-        done = max(probe, len(x) - samples * probe)
-        running.run(x[:done])
-        for piece in np.split(x[done:], range(probe, len(x) - done, probe)):
-            start = time.perf_counter()
-            running.run(piece)
-            costs.append((time.perf_counter() - start) / len(piece) * 1e6)
-    return float(np.median(costs))
+    One stream for each context, measured in turn so that all meet the same conditions; the best round counts.
+    """
+    contexts = [1_000, 10_000, 100_000, 1_000_000]
+    x = _trace(machine, contexts[-1] + 2 * probe * rounds)
+    streams = {context: Stream(turing_graph(SYMBOLS, STATES), tables_of(machine)) for context in contexts}
+    for context, running in streams.items():
+        running.run(x[:context])
+    cost = dict.fromkeys(contexts, float("inf"))
+    for at in range(0, 2 * probe * rounds, 2 * probe):
+        for context, running in streams.items():
+            if context == contexts[0]:  # would soon be longer than it is called
+                running.reset()
+                running.run(x[at : at + context])
+            running.run(x[context + at :][:probe])  # its memory back into the caches
+            start = time.thread_time()
+            running.run(x[context + at + probe :][:probe])
+            cost[context] = min(cost[context], (time.thread_time() - start) / probe * 1e6)
+    against = "stream, context 1,000"
+    return [Row(f"stream, context {c:,}", cost[c], "us/token", against, cost[c] / cost[contexts[0]]) for c in contexts]
 
 
 def _compiled(machine: TuringMachine, reference: float) -> list[Row]:
