@@ -22,6 +22,7 @@ from torch import Tensor
 
 from compile.model import Transformer
 from compile.saving import WEIGHTS, save_weights_and_config
+from experiments.devices import choose_device
 from experiments.optimizers import Average, make_optimizers, set_rates
 from experiments.packing import IGNORED, Batch, Packing
 from experiments.progress import Display, Reporter
@@ -65,11 +66,7 @@ def train(
 
 
 def make_accelerator(device: str, precision: str = "no") -> Accelerator:
-    if device not in ("auto", "cpu", "cuda"):
-        raise ValueError(f"device is {device!r}; choose auto, cpu or cuda")
-    if device == "cuda" and not torch.cuda.is_available():
-        raise ValueError("device cuda was asked for, but torch sees no CUDA device here; use --device cpu")
-    on_cpu = device == "cpu" or not torch.cuda.is_available()
+    on_cpu = choose_device(device) == "cpu"
     return Accelerator(cpu=on_cpu, mixed_precision="no" if on_cpu else precision)
 
 

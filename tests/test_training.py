@@ -367,6 +367,15 @@ def test_the_papers_settings(name: str) -> None:
     assert recipe.rate == (3e-4 if "multiplication" in name else 7e-5)
 
 
+def test_a_gpt_neox_of_hugging_face_has_the_same_loss_with_the_same_weights() -> None:
+    pytest.importorskip("transformers")
+    from experiments.benchmarks.training import training_rows
+
+    difference, theirs, *ours = training_rows(rounds=1)
+    assert difference.value < 1e-5
+    assert theirs.unit == "tokens/s" and [row.baseline for row in ours] == ["Hugging Face GPT-NeoX"] * 2
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("name", [name for name in PRESETS if name.startswith("paper-")])
 def test_the_papers_settings_take_a_step(name: str) -> None:

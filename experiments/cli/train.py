@@ -96,24 +96,24 @@ def evaluate(
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
-    device: DeviceOption = "cpu",
+    device: DeviceOption = "auto",
     markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Accuracy of trained models on problems of any length, with 95% intervals."""
     from experiments import evaluation
+    from experiments.devices import choose_device
     from experiments.run_state import write_json
     from experiments.shipped import find
     from experiments.shipped import shipped as shipped_folders
-    from experiments.training import make_accelerator
 
-    make_accelerator(device)  # refuses a device that is not there
+    chosen = choose_device(device)
     folders = [find(name) for name in checkpoints or ()] + (shipped_folders() if shipped else [])
     if not folders:
         raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
     results = []
     for folder in folders:
-        checkpoint = evaluation.load_checkpoint(folder, "cpu" if device == "auto" else device)
+        checkpoint = evaluation.load_checkpoint(folder, chosen)
         asked = len(folders) == 1  # of one, everything; of several, each is asked what it can answer
         machine, pairs = asked or checkpoint.is_machine, asked or checkpoint.task.operands == 2
         results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
