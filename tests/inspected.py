@@ -23,7 +23,8 @@ def compiled(name: str = "increment", backend: str = "lean") -> tuple[Any, np.nd
     known = entry(name)
     tagged = make_simulable(machine(name), tape=list(known.tape), steps=known.steps or 20)
     trace = tagged.machine.trace(tagged.encode(list(known.tape)), known.steps or 20)
-    return compile_machine(tagged.machine, backend=backend, steps=known.steps or 20, check=False), trace
+    options = {"max_seq_len": len(trace)} if backend == "tracr" else {}
+    return compile_machine(tagged.machine, backend=backend, steps=known.steps or 20, check=False, **options), trace
 
 
 def random_model(layers: int = 4, heads: int = 16, spread: float = 1.0, **options: Any) -> Transformer:

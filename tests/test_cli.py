@@ -33,7 +33,7 @@ def refused(*arguments: str) -> str:
 
 def test_help_names_every_command_and_shows_examples() -> None:
     text = ok("--help")
-    for name in ("verify", "exhaust", "prove", "theorem", "run", "compile", "machines", "graph", "bench"):
+    for name in ("verify", "exhaust", "prove", "theorem", "run", "compile", "inspect", "machines", "graph", "bench"):
         assert name in text
         assert "Example" in ok(name, "--help") or name == "bench"
 

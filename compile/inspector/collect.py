@@ -96,10 +96,11 @@ def about(model: Transformer) -> str:
 
 
 def _name_of_start(model: Transformer) -> str:
-    prepend = model.config.prepend
+    """tracr's is one more `bos`, which would be taken for the tape's."""
+    prepend, names = model.config.prepend, model.config.token_names
     if prepend is None:
         return ""
-    return model.config.token_names[prepend] if model.config.token_names else "start"
+    return names[prepend] if names and names[prepend] != "bos" else "start"
 
 
 def _answers(model: Transformer, logits: np.ndarray) -> dict[str, Any]:

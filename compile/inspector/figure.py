@@ -19,11 +19,11 @@ PANEL = 2.3  # inches
 
 def attention_figure(
     model: Transformer, tokens: Tokens, heads: Sequence[tuple[int, int]] | None = None, path: str | Path | None = None,
-    *, columns: int = 4, cmap: str = "cividis_r", log: bool = False,
+    *, columns: int = 4, cmap: str = "Blues", log: bool = False,
 ) -> Any:  # fmt: skip
     """A matplotlib figure of the given (layer, head) pairs, by default all; written to a .pdf, .svg or .png `path`.
 
-    One head gets its tokens on both axes. `cividis` reads the same for the colour-blind and in grey.
+    One head gets its tokens on both axes. Any scale from light to dark, such as `Blues`, suits all eyes and grey print.
     """
     try:
         from matplotlib.figure import Figure
@@ -48,7 +48,9 @@ def attention_figure(
             _name_axes(panel, model, row)
     for panel in panels[len(wanted) :]:
         panel.set_axis_off()
-    figure.colorbar(image, ax=panels.tolist(), shrink=0.7, label="log10 weight" if log else "attention weight")
+    bar = figure.colorbar(image, ax=panels.tolist(), shrink=0.7)
+    bar.set_label("log10 weight" if log else "attention weight", fontsize=8)
+    bar.ax.tick_params(labelsize=7)
     if path is not None:
         _save(figure, Path(path))
     return figure

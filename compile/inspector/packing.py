@@ -12,7 +12,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-LEVELS = (255, 63, 31, 15, 7)  # tried in order until the text fits
+LEVELS = (255, 63, 31, 15)  # tried in order until the text fits; what does not fit then is large but not wrong
 
 
 @dataclass(frozen=True)
@@ -42,7 +42,7 @@ def unpack(text: str, dtype: str) -> np.ndarray:
 
 
 def pack_patterns(patterns: list[Pattern], most: int) -> dict[str, object]:
-    """All heads one after the other, with as many levels (at most 255) as fit into `most` characters."""
+    """All heads one after the other, with as many levels (15 to 255) as fit into `most` characters."""
     peaks = [p.weights.max(axis=1, initial=0.0).astype(np.float32) for p in patterns]
     best = [p.weights.argmax(axis=1).astype(np.uint16) for p in patterns]
     shares = [_share_of_peak(p, peak) for p, peak in zip(patterns, peaks, strict=True)]

@@ -80,7 +80,8 @@ def _labels(graph: Graph) -> dict[str, list[int]]:
         if node.op == "delay":
             found.setdefault(names.of(i), []).append(i)
         elif node.op == "width":
-            found.setdefault(f"count {names.condition(matches(node))}", []).append(i)
+            for label in (f"count {names.condition(matches(node))}", names.of(i)):  # Hard-ALiBi's and tracr's
+                found.setdefault(label, []).append(i)
         elif node.op == "indices":
             found.setdefault("count positions", []).append(i)
         elif node.op == "kqv":
@@ -94,7 +95,7 @@ def _nodes(graph: Graph, by_label: dict[str, list[int]], label: str) -> list[int
     if label == "count separators":  # the lean model counts them once for both counters of the program
         return [i for i, node in enumerate(graph.nodes) if node.op == "width"]
     found: list[int] = []
-    for part in label.split(" and "):
+    for part in re.split(" and |; ", label):
         found += by_label.get(part) or _as_far_back(graph, part)
     return sorted(set(found))
 

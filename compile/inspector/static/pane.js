@@ -21,7 +21,9 @@ class Pane {
     this.candidates = element("ul", { class: "candidates" });
     const title = this.page.models.length > 1 ? this.model.title : "Prediction";
     const heading = element("h2", {}, element("bdi", { text: title, title }));
-    const about = element("p", { class: "about", text: this.model.about });
+    const { levels } = this.model.attention;
+    const kept = levels < 255 ? ` · weights kept to 1/${levels} of each row's largest` : "";
+    const about = element("p", { class: "about", text: this.model.about + kept });
     return element("section", { class: "panel prediction" }, heading, about, this.verdict, this.candidates);
   }
   buildOverview() {
