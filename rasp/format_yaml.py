@@ -83,7 +83,7 @@ def _document(text: str) -> dict[str, Any]:
     import yaml
 
     if len(text) > MAX_CHARACTERS:
-        raise InvalidMachine(f"the YAML has {len(text)} characters, over {MAX_CHARACTERS}: use .json for large machines")
+        raise InvalidMachine(f"YAML of {len(text)} characters is over {MAX_CHARACTERS}: use .json for large machines")
     try:
         node = yaml.compose(text, Loader=yaml.SafeLoader)  # builds no objects, whatever the tags say
         document = _tree(node, [MAX_NODES]) if node is not None else None
@@ -178,7 +178,8 @@ def _action(value: Any, synonyms: dict[str, Action], where: str) -> Action:
         value = {value: None}
     if not isinstance(value, dict) or not set(value) <= {"L", "R", "N", "write"} or len(value.keys() - {"write"}) != 1:
         raise InvalidMachine(f"{where}: {show(value)} is no instruction: expected L, R, "
-                             f"{{R: state}}, {{write: symbol, L: state}} or a synonym ({listed(synonyms)})")  # fmt: skip
+                             "{R: state}, {write: symbol, L: state} "
+                             f"or a synonym ({listed(synonyms)})")  # fmt: skip
     direction = next(iter(value.keys() - {"write"}))
     if direction == "N":
         raise InvalidMachine(f"{where}: direction N (stay) is not supported: split it into a move there and back")
