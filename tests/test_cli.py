@@ -127,6 +127,8 @@ def test_a_saved_model_runs_its_machine_and_no_other(tmp_path: Path) -> None:
     model = str(tmp_path / "bb2")
     report = json.loads(ok("compile", "bb2", "--backend", "lean", "--tags", "5", "--steps", "8", "-o", model, "--json"))
     keys = {"backend", "layers", "heads", "d_model", "parameters", "nonzero", "seconds"}
+    assert "match next 2-gram" in ok("compile", "bb2", "--backend", "lean", "--steps", "4")
+    assert "written[i-1]" in ok("compile", "random:2x2:0", "--steps", "2")  # brackets are not markup
     assert keys <= report.keys() and report["layers"] == 2 and all(row["label"] for row in report["summary"])
     result = json.loads(ok("run", "bb2", "--on", model, "--json"))
     assert (result["steps"], result["halted"], result["correct"]) == (6, True, True)

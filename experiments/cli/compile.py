@@ -72,6 +72,7 @@ def _sizes(model: Any, backend: str) -> dict[str, Any]:
 def _print(model: Any, report: dict[str, Any]) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
     for heading in ("layer", "head", "window", "what it does"):
@@ -79,7 +80,7 @@ def _print(model: Any, report: dict[str, Any]) -> None:
     for row in model.summary():
         is_head = row.head is not None
         window = ("all" if row.window is None else str(row.window)) if is_head else ""
-        table.add_row(str(row.layer), str(row.head) if is_head else "MLP", window, row.label)
+        table.add_row(str(row.layer), str(row.head) if is_head else "MLP", window, Text(row.label))
     console = screen()
     console.print(table)
     console.print(

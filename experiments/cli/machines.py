@@ -80,14 +80,15 @@ def _show(machine: object) -> None:
 
     assert isinstance(machine, TuringMachine)
     from rich.table import Table
+    from rich.text import Text
 
-    table = Table(title=machine.name or "machine", title_justify="left")
+    table = Table(title=Text(machine.name or "machine"), title_justify="left")
     table.add_column("state")
     for symbol in machine.symbols:
-        table.add_column(f"reads {symbol}")
+        table.add_column(Text(f"reads {symbol}"))
     for state in machine.states:
         if state in machine.final:
-            table.add_row(f"{state} (final)", *[""] * len(machine.symbols))
+            table.add_row(Text(f"{state} (final)"), *[""] * len(machine.symbols))
         else:
-            table.add_row(state, *(" ".join(machine.transitions[state, s]) for s in machine.symbols))
+            table.add_row(Text(state), *(Text(" ".join(machine.transitions[state, s])) for s in machine.symbols))
     screen().print(table)

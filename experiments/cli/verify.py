@@ -156,6 +156,7 @@ def prove(
 def _print_proofs(report: ProofReport) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
+    from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
     for heading in ("lemma", "claim, and for what", "result", "seconds", "wrong programs"):
@@ -163,10 +164,10 @@ def _print_proofs(report: ProofReport) -> None:
     for row in report.lemmas:
         style = "green" if row.result == "proved" else "bold red"
         caught = f"{row.mutants_caught} of {len(row.mutants)} refuted" if row.mutants else ""
-        claim = f"{row.claim}\n[dim]{row.scope}[/dim]"
-        table.add_row(row.name, claim, f"[{style}]{row.result}[/{style}]", f"{row.seconds:.2f}", caught)
+        claim = Text(f"{row.claim}\n").append(row.scope, style="dim")
+        table.add_row(row.name, claim, Text(row.result, style), f"{row.seconds:.2f}", caught)
         if row.witness:
-            table.add_row("", row.witness, "", "", "")
+            table.add_row("", Text(row.witness))
     console = screen()
     console.print(table)
     tried = any(row.mutants for row in report.lemmas)

@@ -46,12 +46,12 @@ class Inspector {
     }
   }
   writeSummary() {
-    const { page } = this, scored = page.tokens.length - page.given;
+    const { page } = this, scored = [];
+    page.truth.forEach((token, i) => { if (token >= 0 && i >= page.given - 1) scored.push(i); });
     byId("title").replaceChildren(element("bdi", { text: shortened(page.title, 60), title: page.title }));
     const parts = page.models.map((model) => {
-      let right = 0;
-      for (let i = page.given - 1; i < page.tokens.length - 1; i++) right += model.predictions[i] === page.truth[i];
-      return (page.models.length > 1 ? `${shortened(model.title, 30)}: ` : "") + `${right} of ${scored} tokens right`;
+      const right = scored.filter((i) => model.predictions[i] === page.truth[i]).length;
+      return (page.models.length > 1 ? `${shortened(model.title, 30)}: ` : "") + `${right} of ${scored.length} tokens right`;
     });
     byId("summary").textContent = `${page.tokens.length} tokens · ${parts.join(" · ")}`;
     byId("slider").max = page.tokens.length - 1;
