@@ -28,7 +28,9 @@ from rasp.tape import MARKERS, InvalidTape
 from rasp.turing import check_packing
 from rasp.validation import check_size
 
-STRETCH = 256  # consecutive machines that get tapes of one length; their traces fit the cache
+STRETCH = 256  # machines run at once; their traces fit the cache
+MIXED_STRETCH = 8  # the same where lengths vary: consecutive machines that get tapes of one length
+LONGEST_RUN = 50_000_000  # tokens of one run
 MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
 CHUNK = 16384  # machines between two entries of the journal
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
@@ -71,8 +73,16 @@ class Sweep:
         return -(-self.machines // self.chunk)
 
     def length(self, machine: int) -> int:
-        """How many cells the tape of this machine has: stretch after stretch, every length in turn."""
-        return self.shortest + machine // STRETCH % (self.longest - self.shortest + 1)
+        """How many cells the tape of this machine has: stretch after stretch, spread evenly over the range.
+
+        Multiples of the golden ratio, cut to fractions, cover an interval evenly however many of them are taken.
+        """
+        fraction = machine // self.stretch * 0x9E3779B97F4A7C15 % 2**64
+        return self.shortest + (fraction * (self.longest - self.shortest + 1) >> 64)
+
+    @property
+    def stretch(self) -> int:
+        return STRETCH if self.shortest == self.longest else MIXED_STRETCH
 
     def example(self, machine: int) -> tuple[TuringMachine, list[int]]:
         """Machine and tape of this number."""
@@ -89,7 +99,13 @@ class Sweep:
             raise ValueError(f"{self.steps} steps were asked for: at least one is needed")
         if not 1 <= self.shortest <= self.longest:
             raise InvalidTape(f"length {self.shortest} to {self.longest}: expected 1 <= shortest <= longest")
-        check_packing(self.n, self.base, self.packing, (self.longest + 4) * (self.steps + 1))
+        tokens = (self.longest + 4) * (self.steps + 1)
+        if tokens > LONGEST_RUN:
+            raise InvalidTape(f"{self.longest} cells for {self.steps} steps are {tokens:,} tokens a run: at most "
+                              f"{LONGEST_RUN:,} are run; give shorter tapes or fewer steps")  # fmt: skip
+        if self.machines > 10**12:
+            raise ValueError(f"{self.machines} machines would take years: expected at most 10**12")
+        check_packing(self.n, self.base, self.packing, tokens)
 
 
 @dataclass
@@ -270,7 +286,7 @@ def run_chunk(sweep: Sweep, engine: str, program: str | Predictions | None, chun
     end = min(first + sweep.chunk, sweep.machines)
     while first < end:
         rows = max(1, MOST_TOKENS // ((sweep.length(first) + 4) * (sweep.steps + 1)))
-        stop = min(end, (first // STRETCH + 1) * STRETCH, first + rows)
+        stop = min(end, (first // sweep.stretch + 1) * sweep.stretch, first + rows)
         tally.add(_stretch(sweep, engine, program, first, stop - first))
         first = stop
     return asdict(tally)

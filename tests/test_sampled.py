@@ -161,7 +161,15 @@ def test_examples_are_the_machines_that_were_run() -> None:
     machine, tape = sweep.example(700)
     assert tape == random_tapes(1000, length=len(tape) - 3, seed=5)[700].tolist()
     assert (machine.next_state.values == random_tables(1000, seed=5).next_state[700]).all()
-    assert [sweep.length(i) for i in (0, 255, 256, 1535, 1536)] == [3, 3, 4, 8, 3]
+
+
+def test_lengths_are_spread_over_the_whole_range_from_the_start() -> None:
+    sweep = Sweep(300, shortest=5, longest=50)
+    lengths = [sweep.length(i) for i in range(300)]
+    assert min(lengths) <= 7 and max(lengths) >= 48 and 25 < sum(lengths) / 300 < 30
+    many = [Sweep(10**6, shortest=3, longest=8).length(i) for i in range(0, 10**6, 8)]
+    assert all(abs(many.count(length) - len(many) / 6) < 10 for length in range(3, 9))
+    assert {Sweep(10, shortest=7, longest=7).length(i) for i in range(1000)} == {7}
 
 
 # --- resuming ---------------------------------------------------------------------------------------------------------
@@ -226,9 +234,10 @@ def test_two_runs_cannot_write_one_journal(tmp_path: Path) -> None:
 
 HERE = {**os.environ, "PYTHONPATH": str(Path(__file__).parents[1])}
 SCRIPT = """
-import sys
+import signal, sys
 from proofs_check import verify
 if __name__ == "__main__":
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job of a shell inherits it ignored
     verify(3000, length=(3, 8), chunk=512, seed=5, resume=sys.argv[1], workers=int(sys.argv[2]),
            progress=lambda done, total: print(done, flush=True) or (done > 1000 and __import__("time").sleep(30)))
 """

@@ -60,7 +60,7 @@ def main() -> None:
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has gone
         sys.exit(0)
-    except (ValueError, OverflowError, OSError, ImportError) as error:
+    except (ValueError, OverflowError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("TURING_PROGRAMS_DEBUG"):
             raise
         typer.echo(f"error: {_sentence(error)}", err=True)
@@ -80,6 +80,8 @@ def _explain_usage(error: Any) -> None:
 def _sentence(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"this command needs {error.name}; install it with: pip install 'turing-programs[all]'"
+    if isinstance(error, MemoryError):
+        return f"not enough memory for this ({error}); ask for less"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -41,6 +43,16 @@ def read_machine(source: str) -> TuringMachine:
     if source.startswith("random:"):
         raise ValueError(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
     return load_machine(source)
+
+
+def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Refuse an output that cannot be written before the work is done, not after it."""
+    if path is None:
+        return
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"cannot write {str(path)!r}: expected a name ending in {' or '.join(suffixes)}")
+    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise ValueError(f"cannot write {str(path)!r}: it is a folder, or its folder is missing or not writable")
 
 
 def print_json(value: Any) -> None:
@@ -85,7 +97,8 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int,
     )
 
     columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
-    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+    console = Console(stderr=True)
+    with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
         task = bar.add_task(what, total=total)
         yield lambda done, of: bar.update(task, completed=done, total=of)
 

@@ -35,6 +35,8 @@ def compile_command(
     from compile import compile_machine
     from rasp import make_simulable
 
+    if output is not None:
+        output.mkdir(parents=True, exist_ok=True)
     chosen = read_machine(machine)
     compiled = make_simulable(chosen, tags, n).machine if tags is not None else chosen
     options: dict[str, Any] = {"check": check}

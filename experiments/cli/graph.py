@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, read_machine
+from experiments.cli.common import JsonOption, NOption, PackingOption, need_output, print_json, read_machine
 
 
 def register(app: typer.Typer) -> None:
@@ -38,8 +38,14 @@ def graph(
     """Trace a RASP-L program: count its operations, and draw it."""
     from rasp import simplify, trace
 
-    function, arity = _program(program, machine, n, packing)
-    traced = trace(function, arity)
+    need_output(output)
+    try:
+        function, arity = _program(program, machine, n, packing)
+        traced = trace(function, arity)
+    except (Exception, SystemExit) as error:  # whatever a person's own file does wrong when it is loaded or run
+        if isinstance(error, ValueError | OverflowError | OSError) or ":" not in program:
+            raise
+        raise ValueError(f"{program} cannot be traced: {type(error).__name__}: {error}") from error
     chosen = traced if raw else simplify(traced, hoist=not shallow)
     if output is not None:
         chosen.draw(str(output))
@@ -87,6 +93,8 @@ def _from_library(name: str) -> Callable[..., Any]:
 
 def _imported(name: str) -> Callable[..., Any]:
     source, _, attribute = name.rpartition(":")
+    if not source or not attribute:
+        raise ValueError(f"{name!r} is not FILE.py:FUNCTION or MODULE:FUNCTION")
     if source.endswith(".py"):
         spec = importlib.util.spec_from_file_location(Path(source).stem, source)
         if spec is None or spec.loader is None or not Path(source).exists():
@@ -94,7 +102,10 @@ def _imported(name: str) -> Callable[..., Any]:
         module = importlib.util.module_from_spec(spec)
         spec.loader.exec_module(module)
     else:
-        module = importlib.import_module(source)
+        try:
+            module = importlib.import_module(source)
+        except ModuleNotFoundError as error:
+            raise ValueError(f"there is no module {source!r} ({error})") from None
     function = getattr(module, attribute, None)
     if not callable(function):
         raise ValueError(f"{source} has no function {attribute!r}")

@@ -65,11 +65,18 @@ def run(
     backend: BackendOption = "lean",
     json: JsonOption = False,
 ) -> None:
-    """Run a machine on a tape: by itself, by the RASP program, or inside a transformer, checked as it goes."""
+    """Run a machine on a tape: by itself, by the RASP program, or inside a transformer, checked as it goes.
+
+    Exit code 1 if a transformer departs from the machine; the RASP program may, and is shown where and why.
+    """
     from experiments.playback import play
     from rasp import make_simulable
+    from rasp.engines import check_engine
+    from rasp.turing import check_packing
 
+    check_engine(engine)
     chosen = read_machine(machine)
+    check_packing(n, chosen.base, packing)
     start = first_tape(chosen, machine, tape, steps, room)
     model = _saved_model(on)
     kinds = kinds_of_tags(model, chosen)

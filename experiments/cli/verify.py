@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, progress_bar, screen, versions
+from experiments.cli.common import (
+    JsonOption,
+    NOption,
+    PackingOption,
+    need_output,
+    print_json,
+    progress_bar,
+    screen,
+    versions,
+)
 
 if TYPE_CHECKING:
     from proofs_check.proving import ProofReport
@@ -60,6 +69,7 @@ def verify(
     """
     from proofs_check import verify as run_verify
 
+    need_output(output, (".json", ".txt"))
     with progress_bar("machines", machines) as progress:
         report = run_verify(
             machines, symbols=symbols, states=states, length=_length(length), steps=steps, n=n, packing=packing,
@@ -82,6 +92,8 @@ def _length(text: str) -> int | tuple[int, int]:
     if len(parts) > 2 or not all(part.strip().lstrip("-").isdigit() for part in parts):
         raise ValueError(f"--length {text!r} is neither a number of cells nor LEAST:MOST, for example 5:50")
     cells = [int(part) for part in parts]
+    if cells != sorted(cells):
+        raise ValueError(f"--length {text!r} runs backwards: give LEAST:MOST, for example {cells[1]}:{cells[0]}")
     return cells[0] if len(cells) == 1 else (cells[0], cells[1])
 
 
@@ -180,7 +192,7 @@ def theorem(
     output: Annotated[
         Path, typer.Option("-o", "--output", help="Folder for the page (theorem.md) and its figures.")
     ] = Path("theorem"),
-    full: Annotated[bool, typer.Option("--full", help="At full size: about half an hour instead of a minute.")] = False,
+    full: Annotated[bool, typer.Option("--full", help="At full size: much longer than half a minute.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Everything about the theorem on one page: claim, evidence gathered just now, verdict."""
@@ -188,6 +200,7 @@ def theorem(
 
     from proofs_check import theorem_page
 
+    output.mkdir(parents=True, exist_ok=True)
     with Console(stderr=True).status("gathering evidence") as status:
         page = theorem_page(output, quick=not full, progress=lambda what: status.update(what))
     if json:
