@@ -300,9 +300,19 @@ def test_an_unreachable_dask_scheduler_is_a_sentence(monkeypatch: pytest.MonkeyP
             verify(10, dask=address)
 
 
-def test_dask_gives_the_same_and_a_worker_may_be_killed(small: Report) -> None:
+def start_cluster(tries: int = 3) -> Any:
+    """distributed gives the thread of its event loop ten seconds to start, then asserts; a busy machine needs more."""
     distributed = pytest.importorskip("distributed")
-    with distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None) as cluster:
+    try:
+        return distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None)
+    except AssertionError:
+        if tries == 1:
+            raise
+        return start_cluster(tries - 1)
+
+
+def test_dask_gives_the_same_and_a_worker_may_be_killed(small: Report) -> None:
+    with start_cluster() as cluster:
         killed: list[int] = []
 
         def kill_one(done: int, total: int) -> None:
