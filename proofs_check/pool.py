@@ -148,6 +148,13 @@ def _die_with_parent() -> None:
 # --- Dask -------------------------------------------------------------------------------------------------------------
 
 
+MOST_IN_A_TASK = 16
+
+
+def _each(function: Function, items: list[int]) -> list[tuple[int, Any]]:
+    return [(item, function(item)) for item in items]
+
+
 class DaskPool:
     """The workers of a running Dask cluster; the scheduler gives the work of a lost worker to another."""
 
@@ -169,20 +176,19 @@ class DaskPool:
     def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         from distributed import as_completed
 
-        rest = iter(items)
-        item_of: dict[Any, int] = {}
+        waiting = list(items)
+        size = max(1, min(MOST_IN_A_TASK, len(waiting) // (8 * self.workers)))  # a task costs Dask some 30 ms
+        rest = iter([waiting[i : i + size] for i in range(0, len(waiting), size)])
         completed = as_completed(loop=self._client.loop)
 
         def submit(count: int) -> None:
-            for item in islice(rest, count):
-                future = self._client.submit(function, item, pure=False, retries=MAX_LOSSES)
-                item_of[future.key] = item
-                completed.add(future)
+            for group in islice(rest, count):
+                completed.add(self._client.submit(_each, function, group, pure=False, retries=MAX_LOSSES))
 
         submit(4 * self.workers)
         for future in completed:
             submit(1)
-            yield item_of.pop(future.key), self._result(future)
+            yield from self._result(future)
 
     def _result(self, future: Any) -> Any:
         from distributed import KilledWorker
