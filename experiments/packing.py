@@ -22,25 +22,28 @@ class Batch(NamedTuple):
 class Packing:
     """Batches of `rows` x `context` tokens of samples with lengths low..high."""
 
-    def __init__(self, task: Task, lengths: tuple[int, int], rows: int, context: int, seed: int) -> None:
+    def __init__(
+        self, task: Task, lengths: tuple[int, int], rows: int, context: int, seed: int, steps: int = 1
+    ) -> None:  # fmt: skip
         low, high = lengths
         check_lengths([low, high])
         if low > high or rows < 1 or context < 2:
             raise ValueError(f"lengths {low} to {high} in {rows} rows of {context} tokens cannot be packed; "
                              "expected low <= high, at least 1 row and at least 2 tokens")  # fmt: skip
         self.task, self.low, self.high = task, low, high
-        self.rows, self.context, self.seed = rows, context, seed
+        self.rows, self.context, self.seed, self.steps = rows, context, seed, steps
         self.separator = task.token(task.separator)
         trial = self.draw(np.random.default_rng([seed, 0]), 64)
         self.mean_size = len(trial.tokens) / len(trial)
 
-    def draw(self, rng: np.random.Generator, count: int) -> Samples:
-        return self.task.generate(rng, self.task.draw_lengths(rng, count, self.low, self.high))
+    def draw(self, rng: np.random.Generator, count: int, step: int = 0) -> Samples:
+        lengths = self.task.draw_lengths(rng, count, self.low, self.high)
+        return self.task.practice(rng, lengths, min(1.0, step / self.steps))
 
     def batch(self, step: int, process: int = 0) -> Batch:
         rng = np.random.default_rng([self.seed, 1, step, process])
         wanted = self.rows * (self.context + 1)
-        tokens, counted, since = self.stream(rng, wanted)
+        tokens, counted, since = self.stream(rng, wanted, step)
         cut = int(rng.integers(len(tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
         part = slice(cut, cut + wanted)
         visible = since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
@@ -48,12 +51,12 @@ class Packing:
         rows = tokens[part].reshape(self.rows, -1)
         return Batch(rows[:, :-1], targets[:, 1:])
 
-    def stream(self, rng: np.random.Generator, wanted: int) -> tuple[IntArray, BoolArray, IntArray]:
+    def stream(self, rng: np.random.Generator, wanted: int, step: int) -> tuple[IntArray, BoolArray, IntArray]:
         """At least `wanted` tokens; whether each is part of an answer; and from where on the row must be visible."""
         parts: list[Samples] = []
         have = 0
         while have < wanted + self.mean_size:
-            parts.append(self.draw(rng, int((wanted - have) / self.mean_size * 1.1) + 2))
+            parts.append(self.draw(rng, int((wanted - have) / self.mean_size * 1.1) + 2, step))
             have += len(parts[-1].tokens)
         tokens = np.concatenate([part.tokens for part in parts])
         answered = np.concatenate([part.answered for part in parts])

@@ -66,8 +66,7 @@ def train(
 
 
 def make_accelerator(device: str, precision: str = "no") -> Accelerator:
-    on_cpu = choose_device(device) == "cpu"
-    return Accelerator(cpu=on_cpu, mixed_precision="no" if on_cpu else precision)
+    return Accelerator(cpu=choose_device(device) == "cpu", mixed_precision=precision)
 
 
 def need_free_folder(folder: Path, resume: bool) -> None:
@@ -88,7 +87,7 @@ class Trainer:
         if left:
             raise ValueError(f"a batch of {recipe.batch} rows cannot be shared by {accelerator.num_processes} "
                              "processes; use a multiple")  # fmt: skip
-        self.packing = Packing(recipe.make_task(), recipe.lengths, share, recipe.context, recipe.seed)
+        self.packing = Packing(recipe.make_task(), recipe.lengths, share, recipe.context, recipe.seed, recipe.steps)
         self.model = recipe.make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)

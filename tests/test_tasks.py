@@ -213,6 +213,29 @@ def test_packed_rows_are_cut_from_one_stream(description: dict[str, Any]) -> Non
     assert (batch.targets[:, :-1][inner] == batch.inputs[:, 1:][inner]).all()
 
 
+@pytest.mark.parametrize("name", ["turing_rasp", "turing_paper", "addition", "multiplication"])
+def test_repetitive_problems_come_with_training_and_use_few_symbols(name: str) -> None:
+    """At the end of training all of them when the share is 1; at its beginning, and in tests, none."""
+    task = make_task({"name": name, "repetitive": 1.0})
+    lengths = np.full((300, task.operands), 40)
+
+    def variety(progress: float | None) -> np.ndarray:
+        drawn = task.generate(rng(), lengths) if progress is None else task.practice(rng(), lengths, progress)
+        return np.array([len(set(drawn.prompt(i).tolist())) for i in range(len(drawn))])
+
+    assert variety(1.0).mean() < variety(None).mean() - 2
+    assert abs(variety(0.0).mean() - variety(None).mean()) < 0.5
+    assert variety(0.0).mean() > variety(0.5).mean() > variety(1.0).mean()
+
+
+def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:
+    task = TuringRasp(repetitive=1.0)
+    drawn = task.practice(rng(), np.full((500, 1), 60), 1.0)
+    symbols = [len(set(drawn.prompt(i).tolist()) & set(task.machine.symbol_tokens)) for i in range(len(drawn))]
+    assert set(symbols) <= set(task.few) and len(set(symbols)) == len(task.few)
+    assert {int(t) for t in drawn.tokens} >= set(task.machine.symbol_tokens)
+
+
 def test_the_loss_looks_only_at_answers_whose_source_is_in_the_row() -> None:
     task = TuringRasp()
     packing = Packing(task, (4, 4), rows=40, context=50, seed=0)
@@ -238,7 +261,8 @@ def test_making_data_takes_less_than_5_percent_of_a_small_training_step() -> Non
 @pytest.mark.parametrize(
     "wrong",
     [{"name": "subtraction"}, {"name": "multiplication", "digits": 0}, {"name": "addition", "machine_seed": 3},
-     {"name": "turing_rasp", "steps": 0}, {}],
+     {"name": "turing_rasp", "steps": 0}, {"name": "sgd", "repetitive": 0.5}, {"name": "addition", "repetitive": 2},
+     {}],
 )  # fmt: skip
 def test_wrong_tasks_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

@@ -14,20 +14,21 @@ from typing import ClassVar
 import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
-from experiments.tasks.digits import DIGITS, EMPTY, LETTERS, draw_digits, most_significant_first, under_work
+from experiments.tasks.digits import DIGITS, EMPTY, FEW, LETTERS, draw_digits, most_significant_first, under_work
 
 
 @dataclass(frozen=True, kw_only=True)
 class Addition(Task):
+    few: ClassVar[range] = FEW
     operands: ClassVar[int] = 2
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
         return (*DIGITS, *LETTERS, EMPTY, *"$+(,)|.")
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
         left, right = lengths.T
-        return self.lay_out_sums(draw_digits(rng, left), left, draw_digits(rng, right), right)
+        return self.lay_out_sums(draw_digits(rng, left, variety), left, draw_digits(rng, right, variety), right)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left + right`."""

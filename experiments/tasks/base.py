@@ -19,6 +19,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 HOLE = -1
+MANY = 1 << 30  # a variety that restricts nothing
 LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
 
 
@@ -72,21 +73,41 @@ def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """A family of problems by length. `scratchpad=False` asks for the answer at once, as in the paper's baseline."""
+    """A family of problems by length. `scratchpad=False` asks for the answer at once, as in the paper's baseline.
+
+    `repetitive` is the share of training problems that are made of few different symbols or digits. In a short text of
+    many symbols almost any two neighbours are unique, so a model that looks for the last two does well in training and
+    fails on longer texts; few symbols make it look further back. The share grows from 0: at first, such texts would
+    teach it to count instead. Tests draw from all symbols.
+    """
 
     scratchpad: bool = True
+    repetitive: float = 0.0
 
+    few: ClassVar[range] = range(0)  # how many different symbols a repetitive problem has; empty: there are none
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.repetitive <= (1 if self.few else 0):
+            raise ValueError(f"repetitive is {self.repetitive}; " + (
+                "a share lies between 0 and 1" if self.few else "this task has no symbols to repeat"))  # fmt: skip
 
     @property
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]: ...
 
     @abstractmethod
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
-        """One sample per row of `lengths`, (samples, operands)."""
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+        """One sample per row of `lengths`, (samples, operands), each of at most `variety` different symbols."""
+
+    def practice(self, rng: np.random.Generator, lengths: IntArray, progress: float) -> Samples:
+        """What training sees when this share of it is done."""
+        if not self.repetitive:
+            return self.generate(rng, lengths)
+        few = rng.random(len(lengths)) < self.repetitive * progress
+        return self.generate(rng, lengths, np.where(few, rng.choice(self.few, len(lengths)), MANY))
 
     def sample(self, rng: np.random.Generator, lengths: npt.ArrayLike, count: int | None = None) -> Samples:
         """One sample per entry of `lengths`; or `count` of one length (or of one pair of operand lengths)."""
@@ -127,6 +148,12 @@ class Task(ABC):
         """The tokens of a printed text."""
         names = text.split() if self.joiner else list("".join(text.split()))
         return np.array([self.token(name) for name in names], dtype=np.int64)
+
+
+def restrict(rng: np.random.Generator, symbols: IntArray, kinds: int, variety: IntArray) -> IntArray:
+    """Rows of symbols 0..kinds-1, with at most `variety` different ones in each, chosen by chance."""
+    chosen = rng.permuted(np.broadcast_to(np.arange(kinds), (len(symbols), kinds)), axis=1)
+    return np.take_along_axis(chosen, symbols % variety[:, None], axis=1)
 
 
 def check_lengths(lengths: npt.ArrayLike, smallest: int = 1) -> None:

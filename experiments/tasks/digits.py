@@ -7,16 +7,20 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, where_present
+from experiments.tasks.base import IntArray, restrict, where_present
 
 DIGITS, LETTERS, EMPTY = "0123456789", "abcdefghij", "^"
+FEW = range(3, 7)  # different digits of a repetitive number
 FIRST_LETTER = len(DIGITS)  # digits are tokens 0..9, letters 10..19
 
 
-def draw_digits(rng: np.random.Generator, lengths: IntArray) -> IntArray:
+def draw_digits(rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> IntArray:
     """(samples, longest) digits, least significant first, 0 beyond each number's length; leading zeros happen."""
     places = np.arange(lengths.max())
-    return rng.integers(10, size=(len(lengths), len(places))) * (places < lengths[:, None])
+    digits = rng.integers(10, size=(len(lengths), len(places)))
+    if variety is not None:
+        digits = restrict(rng, digits, 10, variety)
+    return digits * (places < lengths[:, None])
 
 
 def most_significant_first(digits: IntArray, lengths: IntArray, skip: int = 0) -> IntArray:

@@ -9,6 +9,7 @@ operand is used up and the carry is 0, which is one reading of the paper's singl
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import ClassVar
 
 import numpy as np
 
@@ -16,6 +17,7 @@ from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_prese
 from experiments.tasks.digits import (
     DIGITS,
     EMPTY,
+    FEW,
     LETTERS,
     draw_digits,
     most_significant_first,
@@ -30,7 +32,10 @@ MOST_DIGITS = 9  # of the fixed operand: local products are held in int64
 class Multiplication(Task):
     digits: int = 1  # of the second operand
 
+    few: ClassVar[range] = FEW
+
     def __post_init__(self) -> None:
+        super().__post_init__()
         if not 1 <= self.digits <= MOST_DIGITS:
             raise ValueError(f"digits is {self.digits}; the fixed operand may have 1 to {MOST_DIGITS}")
 
@@ -38,8 +43,8 @@ class Multiplication(Task):
     def vocabulary(self) -> tuple[str, ...]:
         return (*DIGITS, *LETTERS, EMPTY, *"$*(~,)|.")
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
-        return self.lay_out_products(draw_digits(rng, lengths[:, 0]), lengths[:, 0],
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+        return self.lay_out_products(draw_digits(rng, lengths[:, 0], variety), lengths[:, 0],
                                      rng.integers(10**self.digits, size=len(lengths)))  # fmt: skip
 
     def problem(self, left: str, right: str) -> Samples:

@@ -50,7 +50,7 @@ class Sgd(Task):
     def vocabulary(self) -> tuple[str, ...]:
         return (*(f"a{i}" for i in range(NUMBERS)), "$", "d", ",", "yp", "g", "cur", "|")
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
         sizes = lengths[:, 0]
         x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
         truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))

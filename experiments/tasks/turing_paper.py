@@ -13,7 +13,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
+from experiments.tasks.base import IntArray, Samples, Task, lay_out, restrict, where_present
 from rasp import TuringMachine
 
 
@@ -23,6 +23,7 @@ class TuringPaper(Task):
 
     machine: TuringMachine = field(default_factory=lambda: TuringMachine.random(symbols=15, states=5, seed=0))
 
+    few: ClassVar[range] = range(5, 11)
     joiner: ClassVar[str] = " "
 
     @property
@@ -31,9 +32,11 @@ class TuringPaper(Task):
         heads = (f"b{i + 1}" for i in range(symbols))
         return ("$", "(", ")", "|", "L", "R", *self.machine.states, *(f"a{i + 1}" for i in range(symbols)), *heads)
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
-        sizes = lengths[:, 0]
-        cells = rng.integers(len(self.machine.symbols), size=(len(sizes), int(sizes.max())))
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+        sizes, kinds = lengths[:, 0], len(self.machine.symbols)
+        cells = rng.integers(kinds, size=(len(sizes), int(sizes.max())))
+        if variety is not None:
+            cells = restrict(rng, cells, kinds, variety)
         return self.lay_out_steps(cells, sizes, rng.integers(sizes), rng.integers(len(self.machine.states),
                                                                                   size=len(sizes)))  # fmt: skip
 

@@ -10,7 +10,7 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
+from experiments.tasks.base import IntArray, Samples, Task, lay_out, restrict, where_present
 from rasp import TuringMachine
 from rasp.simulate import batch_traces, stack_tables
 from rasp.tape import bos, eos, sep
@@ -23,10 +23,12 @@ class TuringRasp(Task):
     machine: TuringMachine = field(default_factory=lambda: TuringMachine.random(symbols=15, states=5, seed=0))
     steps: int = 1
 
+    few: ClassVar[range] = range(5, 11)
     separator: ClassVar[str] = "sep"
     joiner: ClassVar[str] = " "
 
     def __post_init__(self) -> None:
+        super().__post_init__()
         if self.steps < 1:
             raise ValueError(f"steps is {self.steps}; a sample shows at least 1 step")
 
@@ -34,8 +36,8 @@ class TuringRasp(Task):
     def vocabulary(self) -> tuple[str, ...]:
         return self.machine.vocabulary
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
-        return self.lay_out_traces(draw_tapes(rng, self.machine, lengths[:, 0]), lengths[:, 0])
+    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+        return self.lay_out_traces(draw_tapes(rng, self.machine, lengths[:, 0], variety), lengths[:, 0])
 
     def lay_out_traces(self, tapes: IntArray, lengths: IntArray) -> Samples:
         """`tapes` are (samples, longest + 3), filled up with sep."""
@@ -45,11 +47,19 @@ class TuringRasp(Task):
         return lay_out(lines[:1], lines[1:] if self.scratchpad else lines[-1:])
 
 
-def draw_tapes(rng: np.random.Generator, machine: TuringMachine, lengths: IntArray) -> IntArray:
-    """Random symbols and state, head on a random cell or end marker (runs get there); after the tape comes sep."""
+def draw_tapes(
+    rng: np.random.Generator, machine: TuringMachine, lengths: IntArray, variety: IntArray | None = None
+) -> IntArray:
+    """Random symbols and state, head on a random cell or end marker (runs get there); after the tape comes sep.
+
+    `variety` is how many different symbols each tape may have.
+    """
     count, longest = len(lengths), int(lengths.max())
     columns, ends = np.arange(longest + 2), lengths[:, None] + 1
     plain = rng.integers(machine.symbol_tokens.start, machine.symbol_tokens.stop, size=(count, longest + 2))
+    if variety is not None:
+        first = machine.symbol_tokens.start
+        plain = first + restrict(rng, plain - first, len(machine.symbol_tokens), variety)
     plain = np.select([columns == 0, columns == ends, columns > ends], [bos, eos, sep], plain)
     head = rng.integers(lengths + 2)[:, None] + 1  # where the state stands: right of what it reads
     states = rng.integers(machine.state_tokens.start, machine.state_tokens.stop, size=(count, 1))
