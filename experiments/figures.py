@@ -3,12 +3,39 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from experiments.evaluation import Result
+
+
+@dataclass(frozen=True)
+class Figure:
+    """Which shipped checkpoints a figure of the paper's shows, and at what they are tried."""
+
+    about: str
+    checkpoints: tuple[str, ...]
+    steps: int = 0
+    grid: tuple[int, ...] = ()
+    as_band: bool = False
+
+
+_MACHINES = tuple(f"tm-{i}" for i in range(10))
+
+FIGURES = {
+    "machines": Figure("ten random machines, each learned from one step on short tapes", _MACHINES),
+    "rollouts": Figure("the same machines, ten steps in a row", _MACHINES, steps=10),
+    "seeds": Figure("the same machines, each with a seed of its own: mean and 95% band", _MACHINES, as_band=True),
+    "encodings": Figure("positional encodings on one machine at equal budget",
+                        ("tm-0", "tm-0-nope", "tm-0-alibi", "tm-0-rope")),
+    "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
+    "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(3, 6, 9, 12, 15, 18)),
+    "multiplication": Figure("multiplication by one digit", ("multiplication1",)),
+    "sgd": Figure("SGD on linear regression", ("sgd",)),
+}  # fmt: skip
 
 
 def draw(results: Sequence[Result], folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields, replace
 from itertools import pairwise
@@ -10,8 +11,11 @@ from typing import TYPE_CHECKING, Any
 from experiments.tasks import Task, make_task
 
 if TYPE_CHECKING:
+    from torch import Tensor
+
     from compile.model import Transformer
 
+FASTEST = 300.0  # radians per 1: neighbouring numbers, 1/100 apart, are then three radians apart
 OPTIMIZERS = ("adamw", "muon")
 
 
@@ -70,7 +74,10 @@ class Recipe:
         )
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
-            return Transformer(config)
+            model = Transformer(config)
+            for table in (model.embed.weight, model.unembed.weight) if task.numbers else ():
+                spell_numbers(table, task.numbers)
+            return model
 
     def describe(self) -> dict[str, Any]:
         """What a checkpoint must know to be used without its recipe."""
@@ -116,6 +123,20 @@ class Recipe:
         if unknown:
             raise ValueError(f"a recipe has no {', '.join(unknown)}")
         return cls(**values)
+
+
+def spell_numbers(table: Tensor, numbers: Mapping[int, float]) -> None:
+    """Write rows that vary smoothly with the number they stand for: waves of all lengths from 6 down to a hundredth.
+
+    With independent rows a model must first find out, from pairs of tokens, that a57 lies between a56 and a58.
+    """
+    import torch
+
+    values = torch.tensor(list(numbers.values()))[:, None]
+    width = table.shape[1]
+    waves = torch.exp(torch.rand(width) * math.log(FASTEST)) * values + 2 * math.pi * torch.rand(width)
+    with torch.no_grad():
+        table[list(numbers)] = table.std() * math.sqrt(2) * waves.cos()
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:

@@ -15,7 +15,7 @@ from scipy.stats import binomtest
 
 from compile import compile_machine
 from compile.model import Transformer
-from experiments import figures
+from experiments import figures, shipped
 from experiments.evaluation import (
     Checkpoint,
     Result,
@@ -31,7 +31,7 @@ from experiments.evaluation import (
     rollout,
     wilson,
 )
-from experiments.presets import preset
+from experiments.presets import planned, preset
 from experiments.tasks import Addition, Sgd, Task, TuringRasp
 from rasp import TuringMachine
 
@@ -240,3 +240,20 @@ def test_the_readme_table_has_a_row_per_model_and_the_longest_rollout() -> None:
 def test_results_without_examples_say_so() -> None:
     nothing = result("x", 3, np.zeros(0, dtype=bool))
     assert (nothing.accuracy, nothing.low, nothing.high) == (0.0, 0.0, 1.0)
+
+
+def test_a_figure_is_drawn_from_shipped_checkpoints(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shipped, "FOLDER", folder.parent)
+    monkeypatch.setitem(figures.FIGURES, "one", figures.Figure("one model", ("model",), steps=2))
+    arguments = ("figure", "one", "--examples", "2", "-o", str(tmp_path / "drawn"))
+    assert run_cli(monkeypatch, *arguments) == 0
+    assert {path.name for path in (tmp_path / "drawn").iterdir()} == {"accuracy.png", "rollouts.png", "results.json"}
+    assert run_cli(monkeypatch, "figure", "none") == 2
+    assert run_cli(monkeypatch, "figure", "sgd") == 2
+    assert "turing-programs reproduce sgd" in capsys.readouterr().err
+
+
+def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
+    assert {name for figure in figures.FIGURES.values() for name in figure.checkpoints} <= set(planned())

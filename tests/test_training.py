@@ -417,6 +417,16 @@ def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
     assert recipe_of("tm-9").task["machine_seed"] == 9
 
 
+def test_numbers_begin_alike_when_they_are_close() -> None:
+    model = preset("sgd-cpu").make_model()
+    for table in (model.embed.weight, model.unembed.weight):
+        rows = torch.nn.functional.normalize(table.detach(), dim=1)
+        alike = (rows[100:150] * rows[101:151]).sum(1).mean()
+        far = (rows[100:150] * rows[20:70]).sum(1).abs().mean()
+        assert alike > 0.6 > 0.3 > far
+        assert torch.isclose(table[:200].std(), table[200:].std(), rtol=0.3)
+
+
 @pytest.mark.parametrize("folder", shipped(), ids=lambda path: path.name)
 def test_shipped_checkpoints_are_what_their_story_says(folder: Path) -> None:
     story = json.loads((folder / "training.json").read_text())

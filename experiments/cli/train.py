@@ -37,6 +37,7 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:  turing-programs evaluate --shipped  ·  "
         "turing-programs evaluate runs/tm-cpu --lengths 20,40,60 --rollout 10 -o figures/"
     )(evaluate)
+    app.command(epilog="Examples:  turing-programs figure machines  ·  turing-programs figure grid -o grid/")(figure)
 
 
 def train(
@@ -134,6 +135,44 @@ def evaluate(
         typer.echo(evaluation.as_markdown(results))
     else:
         print_results(results)
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
+    examples: Annotated[int, typer.Option(min=1, help="Problems per length.")] = 288,
+    seed: Annotated[int, typer.Option(help="Of the test problems.")] = 0,
+    device: DeviceOption = "auto",
+    json: JsonOption = False,
+) -> None:
+    """Draw one of the paper's figures from the checkpoints that come with this repository."""
+    from experiments import evaluation
+    from experiments.devices import choose_device
+    from experiments.figures import FIGURES, draw
+    from experiments.run_state import write_json
+    from experiments.shipped import FOLDER
+
+    if name not in FIGURES:
+        raise ValueError(f"there is no figure {name!r}; choose one of {', '.join(FIGURES)}")
+    chosen, where = FIGURES[name], choose_device(device)
+    missing = [c for c in chosen.checkpoints if not (FOLDER / c).is_dir()]
+    if missing:
+        raise ValueError(f"the figure {name!r} shows {', '.join(missing)}, which is not shipped; "
+                         f"train it with `turing-programs reproduce {missing[0]}`")  # fmt: skip
+    results = []
+    for checkpoint in (evaluation.load_checkpoint(FOLDER / c, where) for c in chosen.checkpoints):
+        results += evaluation.evaluate(checkpoint, (), chosen.steps, examples=examples, seed=seed, grid=chosen.grid)
+    if chosen.as_band:
+        results = evaluation.band(results, f"{len(chosen.checkpoints)} seeds")
+    folder = output or Path("figures") / name
+    made = draw(results, folder)
+    report = {"figure": name, "about": chosen.about, "results": [r.to_dict() for r in results], "examples": examples,
+              "seed": seed, "versions": versions()}  # fmt: skip
+    write_json(folder / "results.json", report)
+    if json:
+        print_json(report)
+    else:
+        typer.echo(f"{chosen.about}: wrote {', '.join(map(str, made))} and {folder / 'results.json'}")
 
 
 def keep(folders: list[Path], name: str, results: list[Result]) -> None:

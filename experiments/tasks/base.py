@@ -132,6 +132,11 @@ class Task(ABC):
     def numbering(self) -> dict[str, int]:
         return {name: token for token, name in enumerate(self.vocabulary)}
 
+    @property
+    def numbers(self) -> dict[int, float]:
+        """Tokens that stand for a number in [-1, 1], where like numbers should be alike from the start."""
+        return {}
+
     def token(self, name: str) -> int:
         if name not in self.numbering:
             raise ValueError(f"{name!r} is not a token of this task; its tokens are {' '.join(self.vocabulary)}")

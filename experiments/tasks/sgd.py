@@ -50,6 +50,10 @@ class Sgd(Task):
     def vocabulary(self) -> tuple[str, ...]:
         return (*(f"a{i}" for i in range(NUMBERS)), "$", "d", ",", "yp", "g", "cur", "|")
 
+    @property
+    def numbers(self) -> dict[int, float]:
+        return {i: (i - MIDDLE) / MIDDLE for i in range(NUMBERS)}
+
     def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
         sizes = lengths[:, 0]
         x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
