@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from typing import Any
 
 import numpy as np
@@ -245,17 +244,6 @@ def test_the_loss_looks_only_at_answers_whose_source_is_in_the_row() -> None:
         counted = np.flatnonzero(wanted != IGNORED)
         assert np.flatnonzero(row == sep)[0] <= counted[0]
         assert counted[0] >= 7  # a whole tape of 4 cells is 7 tokens: it comes before anything that counts
-
-
-def test_making_data_takes_less_than_5_percent_of_a_small_training_step() -> None:
-    """9,000 tokens/s is what the CPU presets train at on one core."""
-    for name, lengths in (("turing_rasp", (2, 20)), ("addition", (2, 12)), ("sgd", (2, 8))):
-        packing = Packing(make_task({"name": name}), lengths, rows=16, context=320, seed=0)
-        started, spent = time.process_time(), 0.0
-        for step in range(5):
-            packing.batch(step)
-        spent = time.process_time() - started
-        assert spent / (5 * 16 * 320) < 0.05 / 9000
 
 
 @pytest.mark.parametrize(

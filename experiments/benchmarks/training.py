@@ -19,7 +19,7 @@ from experiments.benchmarks.rows import Row, seconds
 from experiments.evaluation import answers
 from experiments.packing import IGNORED, Packing
 from experiments.presets import preset
-from experiments.training import masked_loss
+from experiments.training import Trainer, make_accelerator, masked_loss
 
 LAYERS, WIDTH, HEADS, MASKED = 3, 128, 8, 4
 ROUNDS = 7
@@ -29,7 +29,7 @@ def bench_train(rounds: int = ROUNDS) -> list[Row]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [*training_rows(rounds), *evaluation_rows()]
+        return [*training_rows(rounds), *data_rows(), *evaluation_rows()]
     finally:
         torch.set_num_threads(before)
 
@@ -110,6 +110,17 @@ def _interleaved(runs: dict[str, Any], rounds: int) -> dict[str, float]:
             run()
             best[name] = min(best[name], time.thread_time() - started)
     return best
+
+
+def data_rows(steps: int = 4) -> list[Row]:
+    """What making the data costs, beside the training step that uses it; 0.05 is the budget."""
+    rows = []
+    for name in ("tm-cpu", "addition-cpu", "multiplication1-cpu", "sgd-cpu"):
+        trainer = Trainer(preset(name), make_accelerator("cpu", preset(name).precision))
+        trainer.step()
+        best = _interleaved({"data": trainer.batch, "step": trainer.step}, steps)
+        rows.append(Row(f"data of {name}", best["data"] * 1e3, "ms", "its training step", best["data"] / best["step"]))
+    return rows
 
 
 def evaluation_rows(examples: int = 288, alone: int = 2, length: int = 40) -> list[Row]:
