@@ -26,6 +26,9 @@ def compile_machine(
     It counts separators up to `steps` + 2: a trace of `steps` steps with its last separator and one in front. Unless
     `check` is False, it is compared with the program on traces of random tapes and on `examples`.
     """
+    if not isinstance(machine, TuringMachine):
+        raise CompileError(f"{machine!r} is not a TuringMachine; a name is turned into one by rasp.gallery.machine(...) "
+                           "or rasp.load_machine(...)")  # fmt: skip
     if backend not in BACKENDS:
         raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:

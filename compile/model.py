@@ -720,8 +720,9 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         if self.config.refusal:
             wrong |= rows == self.config.prepend
         if wrong.any():
-            bad = rows[wrong].flat[0]
-            raise ValueError(f"token {bad} is unknown to this model; expected 0 to {self.config.vocabulary - 1}.")
+            bad, own = rows[wrong].flat[0], self.config.prepend if self.config.refusal else None
+            last = self.config.vocabulary - (2 if own == self.config.vocabulary - 1 else 1)
+            raise ValueError(f"token {bad} is unknown to this model; expected 0 to {last}.")
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
 
     # ---- size, labels, files

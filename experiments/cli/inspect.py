@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, print_json, read_machine
+from experiments.cli.common import JsonOption, NOption, need_output, print_json, read_machine
 
 if TYPE_CHECKING:
     from experiments.inspections import Scene
@@ -57,6 +57,9 @@ def inspect(
     json: JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page: tapes, predictions, and the attention of every head, step by step."""
+    need_output(output, (".html",))
+    if gallery is not None and model is not None:
+        raise ValueError(f"--gallery compiles its own models; leave out {model!r}, or leave out --gallery")
     if gallery is not None:
         _gallery(gallery, open_, json)
         return
