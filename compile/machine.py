@@ -27,8 +27,8 @@ def compile_machine(
     `check` is False, it is compared with the program on traces of random tapes and on `examples`.
     """
     if not isinstance(machine, TuringMachine):
-        raise CompileError(f"{machine!r} is not a TuringMachine; a name is turned into one by rasp.gallery.machine(...) "
-                           "or rasp.load_machine(...)")  # fmt: skip
+        raise CompileError(f"{machine!r} is not a TuringMachine; rasp.gallery.machine(...) makes one of a name, and "
+                           "rasp.load_machine(...) of a file")  # fmt: skip
     if backend not in BACKENDS:
         raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:

@@ -27,7 +27,8 @@ WEIGHTS, CONFIG = "model.safetensors", "config.json"
 FORMAT = {"model_type": "turing-programs", "format_version": 1}
 SUMS = ("weights_sha256", "config_sha256")
 AGAIN = "Copy or save the model again."
-SAFETENSORS_DTYPES = {"float32": "F32", "float64": "F64"}
+STORED = "stored_dtype"  # of the weights in the file, where it is not the one that the model computes in
+SAFETENSORS_DTYPES = {"float16": "F16", "float32": "F32", "float64": "F64"}
 
 
 class InvalidModel(ValueError):
@@ -43,11 +44,13 @@ def need_finite(tensors: Mapping[str, Tensor], owner: str) -> None:
         raise InvalidModel(f"{owner} has values that are not finite in {_some(broken)}; use the last good checkpoint.")
 
 
-def save_weights_and_config(model: Transformer, folder: Path) -> None:
-    dtype = getattr(torch, model.config.dtype)
+def save_weights_and_config(model: Transformer, folder: Path, stored: str | None = None) -> None:
+    """`stored` "float16" halves the file of a learned model by rounding; compiled weights need all their digits."""
+    dtype = getattr(torch, stored or model.config.dtype)
     tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in model.state_dict().items()}
+    need_finite(tensors, f"this model, as {stored or model.config.dtype},")
     save_file(tensors, folder / f"{WEIGHTS}.partial", metadata={"format": "pt"})
-    values = {**model.config.to_dict(), **FORMAT}
+    values = {**model.config.to_dict(), **FORMAT, **({STORED: stored} if stored else {})}
     sums = dict(zip(SUMS, (_sum_of_file(folder / f"{WEIGHTS}.partial"), _sum_of_config(values)), strict=True))
     (folder / f"{CONFIG}.partial").write_text(json.dumps({**values, **sums}, indent=1, sort_keys=True) + "\n")
     for name in (WEIGHTS, CONFIG):  # a crash before this leaves the old files, one in between is caught by the sum
@@ -80,7 +83,7 @@ def load_weights_and_config(
         raise InvalidModel(f"{path} does not have the SHA-256 that {CONFIG} notes: it was cut or changed. {AGAIN}")
     with torch.device("meta"):
         expected = {name: tuple(t.shape) for name, t in model_class(config).state_dict().items()}
-    tensors = _read_tensors(path, expected, SAFETENSORS_DTYPES[config.dtype])
+    tensors = _read_tensors(path, expected, SAFETENSORS_DTYPES[values.get(STORED, config.dtype)])
     need_finite(tensors, str(path))
     model = model_class(config)
     model.load_state_dict(tensors)
@@ -98,6 +101,9 @@ def read_config(folder: Path) -> dict[str, Any]:
         raise InvalidModel(f"{path} is not readable JSON ({error}); it is cut short or was changed. {AGAIN}") from None
     if not isinstance(values, dict) or any(values.get(key) != value for key, value in FORMAT.items()):
         raise InvalidModel(f"{path} is not of type {FORMAT}; it is another program's, or a newer version's.")
+    if values.get(STORED, "float32") not in SAFETENSORS_DTYPES:
+        raise InvalidModel(f"{path} says that weights are stored as {values[STORED]!r}; expected one of "
+                           f"{', '.join(SAFETENSORS_DTYPES)}. {AGAIN}")  # fmt: skip
     lacking = [key for key in SUMS if not isinstance(values.get(key), str)]
     if lacking:
         raise InvalidModel(f"{path} lacks {' and '.join(lacking)}, so the model cannot be checked. {AGAIN}")
@@ -109,7 +115,7 @@ def _refuse_constant(name: str) -> float:
 
 
 def _make_config(config_class: type[TransformerConfig], values: dict[str, Any], folder: Path) -> TransformerConfig:
-    given = {key: value for key, value in values.items() if key not in FORMAT and key not in SUMS}
+    given = {key: value for key, value in values.items() if key not in (*FORMAT, *SUMS, STORED)}
     try:
         config = config_class.from_dict(given)
     except (ValueError, TypeError, ArithmeticError) as error:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import json
-import shutil
 from pathlib import Path
 from typing import Any
 
+from compile.model import Transformer
+from compile.saving import save_weights_and_config
 from experiments.presets import planned
 from experiments.recipe import Recipe
 from experiments.run_state import write_json
 
 FOLDER = Path(__file__).parent / "checkpoints"
-FILES = ("model.safetensors", "config.json", "training.json")
+STORY = "training.json"
 
 
 def shipped() -> list[Path]:
@@ -27,7 +28,7 @@ def find(name: str) -> Path:
 
 def recipe_of(name: str) -> Recipe:
     """Of a shipped checkpoint; or of one that is planned."""
-    path, plan = FOLDER / name / "training.json", planned()
+    path, plan = FOLDER / name / STORY, planned()
     if not path.is_file():
         if name not in plan:
             raise ValueError(f"no checkpoint is called {name!r}; there are {', '.join(plan)}")
@@ -35,12 +36,16 @@ def recipe_of(name: str) -> Recipe:
     return Recipe.from_dict(json.loads(path.read_text())["recipe"])
 
 
-def ship(run: Path, name: str, evaluation: list[dict[str, Any]]) -> Path:
-    """Copy a run's weights and story (not its optimizer state) among the shipped checkpoints."""
-    target = FOLDER / name
+def ship(run: Path, name: str) -> Path:
+    """Put a run's weights, in half precision, and its story (not its optimizer state) among the shipped checkpoints."""
+    target, story = FOLDER / name, json.loads((run / STORY).read_text())
+    if not story["finished"]:
+        raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
     target.mkdir(parents=True, exist_ok=True)
-    for file in FILES:
-        shutil.copyfile(run / file, target / file)
-    story = json.loads((target / "training.json").read_text())
-    write_json(target / "training.json", {**story, "evaluation": evaluation})
+    save_weights_and_config(Transformer.from_pretrained(run), target, stored="float16")
+    write_json(target / STORY, {**story, "command": f"turing-programs reproduce {name}"})
     return target
+
+
+def note_evaluation(folder: Path, evaluation: list[dict[str, Any]]) -> None:
+    write_json(folder / STORY, {**json.loads((folder / STORY).read_text()), "evaluation": evaluation})

@@ -25,7 +25,7 @@ from experiments.packing import Batch
 from experiments.presets import PRESETS, planned, preset, with_encoding
 from experiments.recipe import Recipe, with_steps
 from experiments.run_state import STATE, TrainingError
-from experiments.shipped import FOLDER, recipe_of, shipped
+from experiments.shipped import FOLDER, recipe_of, ship, shipped
 from experiments.training import Trainer, make_accelerator, masked_loss, steps_in, thinned, train
 
 SHORT = with_steps(preset("tm-tiny"), 12)
@@ -431,9 +431,32 @@ def test_numbers_begin_alike_when_they_are_close() -> None:
 def test_shipped_checkpoints_are_what_their_story_says(folder: Path) -> None:
     story = json.loads((folder / "training.json").read_text())
     assert folder.parent == FOLDER and story["finished"]
-    assert sum(file.stat().st_size for file in folder.iterdir()) < 3.5e6
+    assert sum(file.stat().st_size for file in folder.iterdir()) < 3e6
     checkpoint = load_checkpoint(folder)
     assert checkpoint.task == Recipe.from_dict(story["recipe"]).make_task()
     claimed = next(r for r in story["evaluation"] if r["rollout"] == 1)
     found = accuracy(checkpoint.model, checkpoint.task, claimed["length"], 100, seed=77, context=checkpoint.context)
     assert found.high >= claimed["low"] and found.low <= claimed["high"]
+
+
+def test_a_run_is_shipped_in_half_precision_and_says_the_same(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("experiments.shipped.FOLDER", tmp_path / "shipped")
+    train(with_steps(SHORT, 2), tmp_path / "run", device="cpu", quiet=True)
+    folder = ship(tmp_path / "run", "small")
+    whole, half = (Transformer.from_pretrained(path) for path in (tmp_path / "run", folder))
+    assert (folder / "model.safetensors").stat().st_size < 0.6 * (tmp_path / "run/model.safetensors").stat().st_size
+    tokens = torch.arange(6).expand(2, 6)
+    assert torch.allclose(whole(tokens), half(tokens), atol=1e-2) and not torch.equal(whole(tokens), half(tokens))
+    assert json.loads((folder / "training.json").read_text())["command"] == "turing-programs reproduce small"
+    assert recipe_of("small") == with_steps(SHORT, 2)
+
+
+def test_a_run_that_is_not_finished_is_not_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.shipped.FOLDER", tmp_path / "shipped")
+    train(with_steps(SHORT, 1), tmp_path / "run", device="cpu", quiet=True)
+    story = json.loads((tmp_path / "run/training.json").read_text())
+    (tmp_path / "run/training.json").write_text(json.dumps({**story, "finished": False}))
+    with pytest.raises(ValueError, match="not finished"):
+        ship(tmp_path / "run", "small")

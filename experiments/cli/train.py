@@ -105,13 +105,15 @@ def evaluate(
     from experiments import evaluation
     from experiments.devices import choose_device
     from experiments.run_state import write_json
-    from experiments.shipped import find
+    from experiments.shipped import find, note_evaluation
     from experiments.shipped import shipped as shipped_folders
 
     chosen = choose_device(device)
     folders = [find(name) for name in checkpoints or ()] + (shipped_folders() if shipped else [])
     if not folders:
         raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
+    if ship is not None:
+        folders = [put_among_shipped(folders, ship)]
     results = []
     for folder in folders:
         checkpoint = evaluation.load_checkpoint(folder, chosen)
@@ -120,7 +122,7 @@ def evaluate(
         results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
                                        seed=seed, gram=gram * machine, grid=read_numbers(grid) * pairs)  # fmt: skip
     if ship is not None:
-        keep(folders, ship, results)
+        note_evaluation(folders[0], [r.to_dict() for r in results])
     if seeds:
         results = evaluation.band(results, f"{len(folders)} seeds")
     report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
@@ -175,12 +177,13 @@ def figure(
         typer.echo(f"{chosen.about}: wrote {', '.join(map(str, made))} and {folder / 'results.json'}")
 
 
-def keep(folders: list[Path], name: str, results: list[Result]) -> None:
+def put_among_shipped(folders: list[Path], name: str) -> Path:
+    """What is evaluated is then what is shipped."""
     from experiments.shipped import ship
 
     if len(folders) != 1:
         raise ValueError(f"--ship keeps one run under one name; {len(folders)} were given")
-    ship(folders[0], name, [{**r.to_dict(), "name": name} for r in results])
+    return ship(folders[0], name)
 
 
 def run_recipe(
