@@ -6,7 +6,7 @@ The model sees at most its training context, advanced by 20 tokens when it is fu
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -159,8 +159,8 @@ class Checkpoint:
 
     @property
     def usual_lengths(self) -> list[int]:
-        """1, 1.5, 2 and 3 times the training length."""
-        return [round(self.lengths[1] * times) for times in (1, 1.5, 2, 3)]
+        """1 and 1.5 times the training length; of machines, whose answers stay short, also 2 and 3 times."""
+        return [round(self.lengths[1] * times) for times in ((1, 1.5, 2, 3) if self.is_machine else (1, 1.5))]
 
 
 def load_checkpoint(folder: Path | str, device: str = "cpu") -> Checkpoint:
@@ -179,7 +179,10 @@ def evaluate(
     checkpoint: Checkpoint, lengths: Sequence[int] = (), steps: int = 0, *, examples: int = EXAMPLES, seed: int = 0,
     gram: int = 0, grid: Sequence[int] = (), grid_examples: int = 96,
 ) -> list[Result]:  # fmt: skip
-    """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid."""
+    """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid.
+
+    Where no lengths are asked for, these are the usual ones, and rollouts are at twice the training length only.
+    """
     c, chosen = checkpoint, list(lengths) or checkpoint.usual_lengths
     if (steps or gram) and not c.is_machine:
         raise ValueError(f"{c.name} is no Turing machine: rollouts and repeats are only of machines (RASP format)")
@@ -188,7 +191,7 @@ def evaluate(
     options: dict[str, Any] = {"seed": seed, "context": c.context, "name": c.name}
     results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
     for length in chosen:
-        if steps and isinstance(c.task, TuringRasp):
+        if steps and isinstance(c.task, TuringRasp) and (lengths or length == 2 * c.lengths[1]):
             results += rollout(c.model, c.task, length, steps, examples, **options)
         if gram and isinstance(c.task, TuringRasp):
             results += by_repeats(c.model, c.task, length, gram, examples, **options)
@@ -211,17 +214,18 @@ def band(results: Sequence[Result], name: str) -> list[Result]:
     return merged
 
 
-def as_markdown(results: Sequence[Result]) -> str:
-    """One row per model: accuracy with its interval per length, then the longest rollout per length."""
-    shown = [r for r in results if r.group == "all"]
+def as_markdown(results: Sequence[Result], trained: Mapping[str, int]) -> str:
+    """One row per model: accuracy with its interval per multiple of the length it was `trained` to, then the longest
+    rollout."""
+    shown = [r for r in results if r.group == "all" and isinstance(r.length, int)]
     last = max((r.rollout for r in shown), default=1)
-    kinds = {"": [r for r in shown if r.rollout == 1], f", {last} steps": [r for r in shown if r.rollout == last > 1]}
     cells: dict[str, dict[str, str]] = {}
-    for ending, rows in kinds.items():
-        for r in rows:
+    for r in sorted(shown, key=lambda r: r.rollout):
+        column = f"{int(r.length) / trained[r.name]:.3g}x" + (f", {last} steps in a row" if r.rollout > 1 else "")
+        if r.rollout in (1, last):
             text = f"{r.accuracy:.3f} [{r.low:.3f}, {r.high:.3f}]"
-            cells.setdefault(r.name, {}).setdefault(f"{r.length}{ending}", text)
-    columns = list(dict.fromkeys(column for row in cells.values() for column in row))
+            cells.setdefault(r.name, {"to": str(trained[r.name])}).setdefault(column, text)
+    columns = ["to", *sorted({c for row in cells.values() for c in row if c != "to"}, key=lambda c: ("step" in c, c))]
     lines = [["", *columns], ["---"] * (len(columns) + 1)]
-    lines += [[name, *(row.get(column, "") for column in columns)] for name, row in cells.items()]
+    lines += [[f"`{name}`", *(row.get(column, "") for column in columns)] for name, row in cells.items()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)

@@ -52,8 +52,8 @@ PRESETS: dict[str, Recipe] = {
         lengths=(1, 6), context=64, batch=16, steps=400, warmup=15, rate=5e-3, muon_rate=0.03, ema=0.98,
     ),
     "tm-cpu": Recipe(
-        task={**TURING, "repetitive": 0.6}, model=small(4), lengths=(2, 20), context=256, batch=16, steps=1500,
-        warmup=60, probes=(20, 40, 60), **_CPU,
+        task={**TURING, "repetitive": 0.6}, model=small(4), lengths=(2, 20), context=256, batch=16, steps=1200,
+        warmup=48, probes=(20, 40, 60), **_CPU,
     ),
     "addition-cpu": Recipe(
         task={"name": "addition"}, model=small(3), lengths=(2, 12), context=320, batch=16, steps=4000, warmup=160,

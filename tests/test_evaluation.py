@@ -230,11 +230,17 @@ def test_wrong_questions_are_refused(
 def test_the_readme_table_has_a_row_per_model_and_the_longest_rollout() -> None:
     results = [Result("tm-0", 20, 0.99, 0.98, 1.0, 288), Result("tm-0", 40, 0.97, 0.95, 0.99, 288)]
     results += [Result("tm-0", 40, 0.9**k, 0.5, 1.0, 288, k) for k in (1, 2, 3)]
-    assert as_markdown(results).splitlines() == [
-        "|  | 20 | 40 | 40, 3 steps |",
-        "| --- | --- | --- | --- |",
-        "| tm-0 | 0.990 [0.980, 1.000] | 0.970 [0.950, 0.990] | 0.729 [0.500, 1.000] |",
+    assert as_markdown(results, {"tm-0": 20}).splitlines() == [
+        "|  | to | 1x | 2x | 2x, 3 steps in a row |",
+        "| --- | --- | --- | --- | --- |",
+        "| `tm-0` | 20 | 0.990 [0.980, 1.000] | 0.970 [0.950, 0.990] | 0.729 [0.500, 1.000] |",
     ]
+
+
+def test_rollouts_are_at_twice_the_training_length_unless_lengths_are_asked_for(untrained: Transformer) -> None:
+    turing = Checkpoint("tm", untrained, preset("tm-tiny").make_task(), (1, 6), 64)
+    assert {r.length for r in evaluate(turing, steps=2, examples=2) if r.rollout == 2} == {12}
+    assert {r.length for r in evaluate(turing, [3, 5], steps=2, examples=2) if r.rollout == 2} == {3, 5}
 
 
 def test_results_without_examples_say_so() -> None:

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, versions
+from experiments.cli.common import JsonOption, print_json, progress_bar, versions
 
 if TYPE_CHECKING:
-    from experiments.evaluation import Result
+    from experiments.evaluation import Checkpoint, Result
     from experiments.recipe import Recipe
 
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -114,9 +115,9 @@ def evaluate(
         raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
     if ship is not None:
         folders = [put_among_shipped(folders, ship)]
-    results = []
-    for folder in folders:
-        checkpoint = evaluation.load_checkpoint(folder, chosen)
+    results, trained = [], {}
+    for checkpoint in loaded(folders, chosen):
+        trained[checkpoint.name] = checkpoint.lengths[1]
         asked = len(folders) == 1  # of one, everything; of several, each is asked what it can answer
         machine, pairs = asked or checkpoint.is_machine, asked or checkpoint.task.operands == 2
         results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
@@ -125,6 +126,7 @@ def evaluate(
         note_evaluation(folders[0], [r.to_dict() for r in results])
     if seeds:
         results = evaluation.band(results, f"{len(folders)} seeds")
+        trained = {f"{len(folders)} seeds": max(trained.values())}
     report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
     if output is not None:
         from experiments.figures import draw
@@ -134,7 +136,7 @@ def evaluate(
     if json:
         print_json(report)
     elif markdown:
-        typer.echo(evaluation.as_markdown(results))
+        typer.echo(evaluation.as_markdown(results, trained))
     else:
         print_results(results)
 
@@ -162,7 +164,7 @@ def figure(
         raise ValueError(f"the figure {name!r} shows {', '.join(missing)}, which is not shipped; "
                          f"train it with `turing-programs reproduce {missing[0]}`")  # fmt: skip
     results = []
-    for checkpoint in (evaluation.load_checkpoint(FOLDER / c, where) for c in chosen.checkpoints):
+    for checkpoint in loaded([FOLDER / c for c in chosen.checkpoints], where):
         results += evaluation.evaluate(checkpoint, (), chosen.steps, examples=examples, seed=seed, grid=chosen.grid)
     if chosen.as_band:
         results = evaluation.band(results, f"{len(chosen.checkpoints)} seeds")
@@ -175,6 +177,16 @@ def figure(
         print_json(report)
     else:
         typer.echo(f"{chosen.about}: wrote {', '.join(map(str, made))} and {folder / 'results.json'}")
+
+
+def loaded(folders: list[Path], device: str) -> Iterator[Checkpoint]:
+    """One checkpoint after the other, with a bar that shows how many are done."""
+    from experiments.evaluation import load_checkpoint
+
+    with progress_bar("evaluating", len(folders)) as tell:
+        for done, folder in enumerate(folders):
+            tell(done, len(folders))
+            yield load_checkpoint(folder, device)
 
 
 def put_among_shipped(folders: list[Path], name: str) -> Path:
