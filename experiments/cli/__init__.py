@@ -11,7 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli import bench, compile, graph, inspect, machines, run, train, verify
+from experiments.cli import bench, compare, compile, graph, inspect, machines, run, train, verify
 
 app = typer.Typer(
     name="turing-programs",
@@ -39,7 +39,7 @@ def _root(
     pass
 
 
-for _group in (verify, run, compile, train, inspect, machines, graph):
+for _group in (verify, run, compile, train, compare, inspect, machines, graph):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
 

@@ -1,0 +1,74 @@
+"""The page: results in, one self-contained HTML file out. No network, no scripts; names are only ever shown as text."""
+
+from __future__ import annotations
+
+import html
+import json
+from collections.abc import Callable
+from functools import cache
+from importlib.resources import files
+from pathlib import Path
+from string import Template
+from typing import Any
+
+from experiments.comparison.drawing import accuracy_figure, save_figure
+from experiments.comparison.findings import findings, headline
+from experiments.comparison.sections import about, accuracy, costs, difficulty, errors, heads, training
+from experiments.comparison.summary import Results
+from experiments.comparison.writing import write_whole
+
+RESULTS = "results.json"
+PAGE = "report.html"
+FIGURE = "figures/accuracy.png"
+SECTIONS: tuple[tuple[str, str, Callable[[Results], str]], ...] = (
+    ("summary", "Summary", accuracy.summary),
+    ("accuracy", "Accuracy by length", accuracy.accuracy),
+    ("rollouts", "Many steps in a row", accuracy.rollout),
+    ("difficulty", "By difficulty", difficulty.difficulty),
+    ("anatomy", "Anatomy of errors", errors.anatomy),
+    ("mechanism", "Mechanism", heads.mechanism),
+    ("cost", "Cost", costs.cost),
+    ("from-compiled", "Training from compiled weights", training.from_compiled),
+    ("inspector", "Look inside", about.inspector),
+    ("method", "How this was made", about.method),
+)
+
+
+@cache
+def static(name: str) -> str:
+    return (files("experiments.comparison") / "static" / name).read_text(encoding="utf-8")
+
+
+def render(results: Results) -> str:
+    """The whole page. Sections for which nothing was measured are left out."""
+    made = [(anchor, title, body) for anchor, title, write in SECTIONS if (body := write(results))]
+    parts = [f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in made]
+    links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in made)
+    points = "".join(f"<li>{html.escape(text)}</li>" for text in findings(results))
+    return Template(static("report.html")).substitute(
+        title="Learned against compiled", styles=static("report.css"), headline=html.escape(headline(results)),
+        kicker=about.kicker(results), findings=f'<ul class="findings">{points}</ul>', contents=links,
+        sections="\n".join(parts),
+    )  # fmt: skip
+
+
+def write_results(results: Results, folder: Path) -> Results:
+    """The numbers, and with them the results as they were written: what a page should be drawn from."""
+    kept: Results = rounded(results)
+    write_whole(folder / RESULTS, json.dumps(kept, allow_nan=False) + "\n")
+    return kept
+
+
+def write_report(results: Results, folder: Path) -> list[Path]:
+    """The page and the figure for a README."""
+    page = write_whole(folder / PAGE, render(results))
+    return [page, save_figure(accuracy_figure(results), folder / FIGURE)]
+
+
+def rounded(value: Any) -> Any:
+    """Six digits after the point say all there is to say, in half the room."""
+    if isinstance(value, float):
+        return round(value, 6)
+    if isinstance(value, dict):
+        return {key: rounded(part) for key, part in value.items()}
+    return [rounded(part) for part in value] if isinstance(value, list | tuple) else value

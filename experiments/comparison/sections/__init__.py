@@ -1,0 +1,1 @@
+"""The sections of the page: functions of the results that give HTML, or nothing where nothing was measured."""

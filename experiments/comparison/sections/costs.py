@@ -1,0 +1,67 @@
+"""What each costs, and as a multiple of the learned model."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+from experiments.comparison.sections.pieces import duration, note, short, table, text
+from experiments.comparison.summary import Results, Row
+
+COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
+    "parameters": ("parameters", short),
+    "nonzero": ("not zero", short),
+    "flops_per_token": ("FLOPs per token", short),
+    "tokens_per_second": ("tokens/s", short),
+    "bytes": ("weights", lambda value: f"{short(value)}B"),
+    "cache_bytes": ("KV cache", lambda value: f"{short(value)}B"),
+    "seconds_to_make": ("time to make", duration),
+}
+LEARNED = "learned"
+WORDS = """Measured in this run, on this computer; under each number its ratio to the learned model's. Means over
+machines ({machines}; tracr on the first only). Tokens per second: greedy generation of {rows} tapes of the training
+length together, with a cache. The time to make a learned model is its training, as recorded in its folder."""
+
+
+def cost(results: Results) -> str:
+    rows = rows_by_name(results)
+    if not rows:
+        return ""
+    base = {key: _mean(rows.get(LEARNED, []), key) for key in COSTS}
+    body = [[text(name), *(_cell(_mean(found, key), base[key] if name != LEARNED else None, key) for key in COSTS)]
+            for name, found in rows.items()]  # fmt: skip
+    some = next(iter(rows.values()))[0]
+    words = WORDS.format(machines=len(results["machines"]), rows=some.get("rows", "several"))
+    kinds = [LEARNED if name == LEARNED else "" for name in rows]
+    return table(["", *(title for title, _ in COSTS.values())], body, kinds) + note(words)
+
+
+def rows_by_name(results: Results) -> dict[str, list[Row]]:
+    """Of all machines: learned models together, the others by their names."""
+    found: dict[str, list[Row]] = {}
+    for machine in results["machines"]:
+        kinds = {sim["name"]: sim["kind"] for sim in machine["simulators"]}
+        for row in machine["cost"]:
+            name = LEARNED if kinds[row["simulator"]] == "learned" else row["simulator"]
+            found.setdefault(name, []).append(row)
+    return found
+
+
+def _mean(rows: Sequence[Row], key: str) -> float | None:
+    known = [row[key] for row in rows if row.get(key) is not None]
+    return sum(known) / len(known) if known else None
+
+
+def _cell(value: float | None, base: float | None, key: str) -> str:
+    if value is None:
+        return "–"
+    ratio = f"<small>{ratio_text(value / base)}</small>" if base else ""
+    return f"{COSTS[key][1](value).strip()}{ratio}"
+
+
+def ratio_text(ratio: float) -> str:
+    """4.2x, 1/31."""
+    if ratio <= 0:
+        return "0"
+    large = max(ratio, 1 / ratio)
+    digits = f"{large:.3g}" if large < 1000 else f"{large:,.0f}"
+    return f"{digits}x" if ratio >= 1 else f"1/{digits}"

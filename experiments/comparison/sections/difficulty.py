@@ -1,0 +1,39 @@
+"""Tapes that repeat a gram, and tapes that do not: what the theorem says of the program, and what learned models do."""
+
+from __future__ import annotations
+
+from experiments.comparison import drawing
+from experiments.comparison.sections.pieces import figure, table, verdict
+from experiments.comparison.summary import Results, digits, learned_of, pooled, programs_of, rows_of
+
+GROUPS = {"unique": "no such gram twice", "repeated": "one repeated"}
+WORDS = """<p>The program with parameter n looks for the last n + 1 tokens. The theorem says: it writes the next tape
+rightly if and only if that tape repeats no (n + 1)-gram. So it must be right on all tapes of the one sort and on none
+of the other; the learned model is free to do something else. To the tapes of random symbols, on which long grams
+hardly ever repeat, tapes of few symbols are added here.</p>"""
+CAPTION = f"""Long tapes repeat more, and are harder for other reasons as well: compare the two curves at one length.
+Tapes of all machines together; groups of fewer than {drawing.FEW} are left out; bands: 95% intervals."""
+
+
+def difficulty(results: Results) -> str:
+    learned, programs = learned_of(results), {family.n: family for family in programs_of(results)}
+    rows = []
+    for gram in drawing.grams_of(results):
+        taking = [family for family in (programs.get(gram - 1), learned) if family]
+        cells = [pooled(rows_of(results, family, "difficulty", gram=gram, group=group))
+                 for group in GROUPS for family in taking]  # fmt: skip
+        rows.append([f"{gram}-grams<small>program n = {gram - 1}</small>", *map(_right_of, cells)])
+    who = ["program", "learned"] if learned else ["program"]
+    head = ["", *(f"{name}<small>{words}</small>" for words in GROUPS.values() for name in who)]
+    found, drawn = WORDS + table(head, rows), drawing.difficulty_figure(results)
+    if drawn is None:
+        return found
+    return found + figure(drawn, "difficulty", "learned models on tapes with and without repeats", CAPTION)
+
+
+def _right_of(counts: tuple[int, int]) -> str:
+    right, of = counts
+    if not of:
+        return "–"
+    kind = "good" if right == of else "bad" if right == 0 else "some"
+    return f"{verdict(kind, digits(right / of))}<small>{right:,} of {of:,}</small>"

@@ -1,0 +1,64 @@
+"""Where and how wrong tapes go wrong: counts as bars, and real tapes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.comparison.anatomy import KINDS, PLACES
+from experiments.comparison.sections.pieces import facts, folded, note, swatch, text
+from experiments.comparison.sections.tapes import example_html
+from experiments.comparison.summary import Family, Results, Row, anatomies, families, family_of
+from rasp.formats import from_json
+
+AT_FIRST = 7  # examples shown before one asks for more
+EXPLANATION = """Shaded: the head, the state standing right of the cell it reads. Outlined: the first wrong token, and
+what should stand there. What is written after it is faint. ⊢ and ⊣ are the ends of the tape, | is the separator."""
+
+
+def anatomy(results: Results) -> str:
+    found = [(family, counts) for family in families(results) if (counts := anatomies(results, family))]
+    wrong = [(family, counts) for family, counts in found if counts["wrong"]]
+    if not wrong:
+        return "<p>No simulator wrote a wrong tape.</p>"
+    parts = ["<p>The first wrong token of a written tape decides where and how it went wrong.</p>"]
+    for key, title in (("places", "Where the first wrong token stands"), ("kinds", "What went wrong")):
+        parts += [f"<h3>{title}</h3>", _bars(wrong, key)]
+    meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items()}
+    return "".join(parts) + folded("What the words mean", facts(meanings)) + _examples(results)
+
+
+def _bars(wrong: Sequence[tuple[Family, Row]], key: str) -> str:
+    names = list(dict.fromkeys(name for _, counts in wrong for name in counts[key]))
+    lines = []
+    for family, counts in wrong:
+        bar = "".join(_piece(name, i, counts[key].get(name, 0), counts["wrong"]) for i, name in enumerate(names))
+        lines.append(f'<span>{text(family.label)}</span><div class="bar">{bar}</div>'
+                     f'<span class="count">{counts["wrong"]:,} wrong of {counts["tapes"]:,}</span>')  # fmt: skip
+    legend = "".join(f"<span>{swatch(f'b{i}')}{text(name)}</span>" for i, name in enumerate(names))
+    return f'<div class="bars">{"".join(lines)}</div><div class="legend">{legend}</div>'
+
+
+def _piece(name: str, colour: int, count: int, total: int) -> str:
+    share = 100 * count / total
+    return f'<span style="width: {share:.2f}%; background: var(--b{colour})" title="{text(name)}: {count:,}"></span>'
+
+
+def _examples(results: Results) -> str:
+    """Of each kind of error one tape, learned models first; the rest can be unfolded."""
+    shown: dict[tuple[bool, str], str] = {}
+    rest = []
+    for machine in results["machines"]:
+        known, kinds = from_json(machine["machine"]), {sim["name"]: family_of(sim) for sim in machine["simulators"]}
+        for row in sorted(machine["anatomy"], key=lambda row: kinds[row["simulator"]].kind == "program"):
+            family = kinds[row["simulator"]]
+            for example in row["examples"]:
+                made = example_html(example, known, f"{family.label}, {machine['name']}")
+                key = (family.kind == "program", example["kind"])
+                if key in shown or len(shown) >= AT_FIRST:
+                    rest.append(made)
+                else:
+                    shown[key] = made
+    if not shown:
+        return ""
+    more = folded(f"{len(rest)} more", "".join(rest)) if rest else ""
+    return f"<h3>Real examples</h3>{note(EXPLANATION)}{''.join(shown.values())}{more}"

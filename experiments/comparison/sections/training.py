@@ -1,0 +1,51 @@
+"""What becomes of a compiled model that is trained on."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from experiments.comparison.sections.pieces import note, short, table, text, verdict
+from experiments.comparison.summary import Results, Row, digits, rate_text
+
+WORDS = """<p>The compiled <code>lean n={n}</code> model of {machine}, written into the weights of a trainable one
+(RMSNorm before every part, GELU, no biases; {parameters} parameters), says the same as before: {mismatches} of
+{tokens:,} tokens differ. Then it is trained on, on the data that the learned model had ({steps} steps of {batch} rows
+of {context} tokens), at several learning rates, and a model of the same shape is trained from scratch. Does it keep
+what was compiled?</p>"""
+NOTE = """Share of next tapes right as a whole, by multiple of the training length; small: 95% intervals. Changed by:
+the distance that all weights together moved, as a share of their size."""
+
+
+def from_compiled(results: Results) -> str:
+    found = results.get("from_compiled")
+    if not found:
+        return ""
+    recipe, exact = found["recipe"], found["exactness"]
+    words = WORDS.format(
+        n=found["n"], machine=text(found["machine"]), parameters=short(found["parameters"]).strip(),
+        tokens=exact["tokens"], mismatches=exact["mismatches"], steps=recipe["steps"], batch=recipe["batch"],
+        context=recipe["context"],
+    )  # fmt: skip
+    runs = [*found["runs"], *([found["scratch"]] if found["scratch"] else [])]
+    lengths = [row["length"] / recipe["lengths"][1] for row in runs[0]["after"]]
+    body = [["as compiled", *_shares(runs[0]["before"]), "", ""], *map(_row, runs)]
+    head = ["", *(f"{times:g}x" for times in lengths), "changed by", "accuracy"]
+    return words + table(head, body) + note(NOTE)
+
+
+def _row(run: Row) -> list[str]:
+    name = "from scratch" if run["start"] == "scratch" else "trained on"
+    first = f"{name}<small>rate {rate_text(run['rate'])}, {run['steps']} steps</small>"
+    return [first, *_shares(run["after"]), f"{run['relative_change']['all']:.2g}", _verdict(run)]
+
+
+def _verdict(run: Row) -> str:
+    if run["start"] == "scratch":
+        return ""
+    if run["keeps"]:
+        return verdict("good", "kept")
+    return verdict("some" if run["generalises"] else "bad", f"lost up to {digits(run['lost'])}")
+
+
+def _shares(rows: Sequence[Row]) -> list[str]:
+    return [f"{digits(row['accuracy'])}<small>{digits(row['low'])} – {digits(row['high'])}</small>" for row in rows]
