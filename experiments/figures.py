@@ -30,7 +30,7 @@ FIGURES = {
     "rollouts": Figure("the same machines, ten steps in a row", _MACHINES, steps=10),
     "seeds": Figure("the same machines, each with a seed of its own: mean and 95% band", _MACHINES, as_band=True),
     "encodings": Figure("positional encodings on one machine at equal budget",
-                        ("tm-0", "tm-0-nope", "tm-0-alibi", "tm-0-rope")),
+                        ("tm-0-hard_alibi", "tm-0-nope", "tm-0-alibi", "tm-0-rope")),
     "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
     "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(3, 6, 9, 12, 15, 18)),
     "multiplication": Figure("multiplication by one digit", ("multiplication1",)),

@@ -16,7 +16,9 @@ from __future__ import annotations
 
 from typing import Any
 
-from experiments.recipe import Recipe
+from experiments.recipe import Recipe, with_steps
+
+ENCODING_STEPS = 500  # of each encoding in the comparison
 
 
 def windows(masked: int, heads: int) -> list[int | None]:
@@ -105,7 +107,8 @@ def planned() -> dict[str, Recipe]:
     """The checkpoints that this repository is to ship: `turing-programs reproduce NAME` trains any of them."""
     machines = {f"tm-{i}": preset("tm-cpu").changed(task={**preset("tm-cpu").task, "machine_seed": i}, seed=i)
                 for i in range(10)}  # fmt: skip
-    encodings = {f"tm-0-{e}": with_encoding(machines["tm-0"], e) for e in ("nope", "alibi", "rope")}
+    short = with_steps(machines["tm-0"], ENCODING_STEPS)
+    encodings = {f"tm-0-{e}": with_encoding(short, e) for e in ("hard_alibi", "nope", "alibi", "rope")}
     others = {name: preset(f"{name}-cpu") for name in ("addition", "multiplication1", "multiplication3", "sgd")}
     plain = others["addition"].changed(task={**others["addition"].task, "scratchpad": False})
     return {**machines, **encodings, **others, "addition-plain": plain}

@@ -342,6 +342,15 @@ def test_a_machine_by_itself_and_who_is_told(tmp_path: Path) -> None:
     assert Reader(report.render(results)).texts["summary"]
 
 
+def test_tapes_come_from_all_seeds_in_turns() -> None:
+    from experiments.comparison.measure import fresh_tapes
+
+    machine = TuringMachine.random(symbols=3, states=2, seed=1)
+    tapes = study.over_seeds((4, 7), fresh_tapes, 5, machine, 6)
+    first, second = (fresh_tapes(machine, 6, 3, seed) for seed in (4, 7))
+    assert tapes.tolist() == [row.tolist() for row in (first[0], second[0], first[1], second[1], first[2])]
+
+
 def test_a_broken_promise_ends_the_study() -> None:
     """A program that is not what the theorem is about is noticed, and nothing is reported."""
     from experiments.comparison.checks import Disagreement

@@ -58,7 +58,7 @@ def compare(
     lengths: LengthsOption = None,
     steps: Annotated[int, typer.Option("--steps", "-t", min=1, help="Steps in a row, at 2x the length.")] = 10,
     examples: ExamplesOption = 288,
-    seed: Annotated[int, typer.Option(min=0, help="Of the tapes.")] = 0,
+    seeds: Annotated[str, typer.Option(help="Of the tapes, such as 0 or 0,1,2.")] = "0",
     n: NsOption = "1,2,3,4",
     backends: BackendsOption = "hard_alibi,lean,tracr",
     finetune: FinetuneOption = 60,
@@ -82,8 +82,8 @@ def compare(
         from experiments.comparison.subjects import Settings
 
         chosen = Settings(
-            lengths=tuple(read_numbers(lengths)), steps=steps, seed=seed, examples=examples, finetune=finetune,
-            ns=tuple(read_numbers(n)), backends=tuple(backends.split(",")),
+            lengths=tuple(read_numbers(lengths)), steps=steps, seeds=_read_seeds(seeds), examples=examples,
+            finetune=finetune, ns=tuple(read_numbers(n)), backends=tuple(backends.split(",")),
         )  # fmt: skip
         subjects = _subjects(checkpoints or [], shipped, machine)
         folder = output or Path("report")
@@ -95,6 +95,13 @@ def compare(
         import webbrowser
 
         webbrowser.open(page.resolve().as_uri())
+
+
+def _read_seeds(text: str) -> tuple[int, ...]:
+    parts = text.replace(" ", "").split(",")
+    if not all(part.isdigit() for part in parts):
+        raise ValueError(f"{text!r} is not a list of seeds such as 0,1,2")
+    return tuple(map(int, parts))
 
 
 def _subjects(names: list[str], shipped: bool, machine: str | None) -> list[Subject]:

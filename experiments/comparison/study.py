@@ -15,6 +15,8 @@ from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from compile import compile_machine
 from compile.model import Transformer
 from experiments.comparison.checks import Checks
@@ -58,6 +60,15 @@ def programs(machine: TuringMachine, ns: Sequence[int]) -> dict[str, Simulator]:
     return {"machine": TrueMachine(machine), **{f"program n={n}": Program(machine, n) for n in ns}}
 
 
+def over_seeds(
+    seeds: Sequence[int], draw: Callable[[TuringMachine, int, int, int], IntArray], count: int, machine: TuringMachine,
+    length: int,
+) -> IntArray:  # fmt: skip
+    """`count` tapes, a share from every seed, in turns: so that the first few of them are of all seeds, too."""
+    parts = [draw(machine, length, math.ceil(count / len(seeds)), seed) for seed in seeds]
+    return np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])[:count]
+
+
 @cache
 def warm_up(backend: str) -> None:
     """Load what a backend needs, which is no part of the time that a compilation takes."""
@@ -71,8 +82,9 @@ class Run:
     def __init__(self, subject: Subject, settings: Settings, first: bool, tell: Tell) -> None:
         self.subject, self.settings, self.first, self.tell = subject, settings, first, tell
         machine, lengths, few = subject.machine, subject.lengths(settings), math.ceil(settings.examples / 4)
-        self.drawn = {length: fresh_tapes(machine, length, settings.examples, settings.seed) for length in lengths}
-        self.hard = {length: repetitive_tapes(machine, length, few, settings.seed)
+        shared = partial(over_seeds, settings.seeds)
+        self.drawn = {length: shared(fresh_tapes, settings.examples, machine, length) for length in lengths}
+        self.hard = {length: shared(repetitive_tapes, few, machine, length)
                      for length in lengths if subject.times(length) <= LONG}  # fmt: skip
         self.fresh: list[tuple[str, Comparison]] = []
         self.repetitive: list[Comparison] = []
@@ -151,7 +163,8 @@ class Run:
         if self.subject.checkpoint is None:
             return None
         self.tell(f"{self.subject.name}: heads")
-        return mechanism_of(self.subject.checkpoint, "lean", max(self.settings.ns), seed=self.settings.seed).to_dict()
+        n, seed = max(self.settings.ns), self.settings.seeds[0]
+        return mechanism_of(self.subject.checkpoint, "lean", n, seed=seed).to_dict()
 
     def pages(self, free: Comparison, folder: Path | None) -> list[dict[str, Any]]:
         if folder is None:

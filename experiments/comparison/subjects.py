@@ -28,7 +28,7 @@ class Settings:
 
     lengths: tuple[int, ...] = ()  # cells; default: TIMES of the longest trained on
     steps: int = 10
-    seed: int = 0
+    seeds: tuple[int, ...] = (0,)  # of the tapes; each gives its share of them
     examples: int = 288
     ns: tuple[int, ...] = NS
     backends: tuple[str, ...] = BACKENDS  # tracr on the first machine only, at the shortest length
@@ -38,12 +38,20 @@ class Settings:
         for name, least in (("examples", 1), ("steps", 1), ("finetune", 0)):
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {least}")
+        if not self.seeds or min(self.seeds) < 0 or len(self.seeds) > self.examples:
+            raise ValueError(f"seeds are {list(self.seeds)}; expected at least one, none negative, and no more of them "
+                             f"than the {self.examples} tapes per length")  # fmt: skip
         if any(length < 1 for length in self.lengths):
             raise ValueError(f"a tape has at least one cell; the lengths asked for are {list(self.lengths)}")
         if not self.ns or not set(self.ns) <= set(NS):
             raise ValueError(f"programs are compared for n = 1 to 4, not {', '.join(map(str, self.ns)) or 'none'}")
         if not self.backends or not set(self.backends) <= set(BACKENDS):
             raise ValueError(f"backends are {', '.join(BACKENDS)}, not {', '.join(self.backends) or 'none'}")
+
+    @property
+    def seed(self) -> int | list[int]:
+        """As results.json has it."""
+        return self.seeds[0] if len(self.seeds) == 1 else list(self.seeds)
 
     def tapes(self, times: float, kind: str, first: bool) -> int:
         """How many tapes of a length a simulator is given. Compiled models say what their program says: on the first
@@ -93,9 +101,12 @@ def learned_subject(folder: Path) -> Subject:
 
 
 def shipped_subjects() -> list[Subject]:
-    """All models of machines that come with this repository."""
-    found = [load_checkpoint(folder) for folder in shipped()]
-    return [learned_subject(FOLDER / checkpoint.name) for checkpoint in found if checkpoint.is_machine]
+    """The machines that come with this repository, each with its first model by name; other encodings come later."""
+    found: dict[TuringMachine, Subject] = {}
+    for checkpoint in (load_checkpoint(folder) for folder in shipped()):
+        if isinstance(checkpoint.task, TuringRasp) and checkpoint.task.machine not in found:
+            found[checkpoint.task.machine] = learned_subject(FOLDER / checkpoint.name)
+    return list(found.values())
 
 
 def machine_subjects(machine: TuringMachine, name: str) -> list[Subject]:

@@ -199,7 +199,7 @@ def caption(results: Results) -> str:
     tapes = sum(row["examples"] for m in machines for row in m["accuracy"] if row["measure"] == "tape")
     lengths = ", by length as a multiple of the longest one trained on" if learned_of(results) else ""
     return (
-        f"{names}, seed {results['seed']}: the share of next tapes that are right as a whole{lengths}; with it "
+        f"{names}, seed {str(results['seed']).strip('[]')}: the share of next tapes that are right as a whole{lengths}; with it "
         f"{spread}; {tapes:,} tapes written. Compiled models, given a part of the tapes, agree with their program at "
         f"all {checks['compiled_equals_program']['tokens']:,} tokens compared, and "
         f"{checks['criterion']['tapes']:,} tapes are right or wrong exactly as the theorem says."

@@ -33,7 +33,7 @@ def method(results: Results) -> str:
     known = {
         "command": f"<code>{text(results['command'])}</code>",
         "time": duration(results["seconds"]),
-        "seed": f"{results['seed']}; tapes come from streams that training never draws from",
+        "seed": f"{str(results['seed']).strip('[]')}; tapes come from streams that training never draws from",
         "versions": text(", ".join(f"{name} {version}" for name, version in results["versions"].items())),
         "compiled = program": f"{equal['tokens']:,} tokens compared, {equal['mismatches']} differ",
         "errors = theorem": f"{criterion['tapes']:,} tapes compared, {criterion['mismatches']} differ",
