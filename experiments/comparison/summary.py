@@ -198,8 +198,9 @@ def caption(results: Results) -> str:
     spread = "the 95% interval" if len(machines) == 1 else "the range over machines"
     tapes = sum(row["examples"] for m in machines for row in m["accuracy"] if row["measure"] == "tape")
     lengths = ", by length as a multiple of the longest one trained on" if learned_of(results) else ""
+    seeds = str(results["seed"]).strip("[]")
     return (
-        f"{names}, seed {str(results['seed']).strip('[]')}: the share of next tapes that are right as a whole{lengths}; with it "
+        f"{names}, seed {seeds}: the share of next tapes that are right as a whole{lengths}; with it "
         f"{spread}; {tapes:,} tapes written. Compiled models, given a part of the tapes, agree with their program at "
         f"all {checks['compiled_equals_program']['tokens']:,} tokens compared, and "
         f"{checks['criterion']['tapes']:,} tapes are right or wrong exactly as the theorem says."
