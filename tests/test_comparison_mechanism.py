@@ -156,11 +156,11 @@ def test_the_learned_model_has_a_match_head(checkpoint: Checkpoint) -> None:
 
 
 def test_a_damaged_checkpoint_shows(checkpoint: Checkpoint) -> None:
-    """Noise on the queries and keys of the last layer: it still has heads, but they find nothing."""
+    """Noise on the queries and keys of all layers but the first: they still have heads, but these find nothing."""
     model = copy.deepcopy(checkpoint.model)
-    weight = model.blocks[-1].attn.qkv.weight
     with torch.no_grad():
-        weight += weight.std() * 3 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
+        for weight in (block.attn.qkv.weight for block in model.blocks[1:]):
+            weight += weight.std() * 3 * torch.randn(weight.shape, generator=torch.Generator().manual_seed(0))
     damaged = Checkpoint("damaged", model, checkpoint.task, checkpoint.lengths, checkpoint.context)
     found = mechanism_of(damaged, count=24)
     assert found.unablated < 0.2
