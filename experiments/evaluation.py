@@ -225,7 +225,8 @@ def as_markdown(results: Sequence[Result], trained: Mapping[str, int]) -> str:
         if r.rollout in (1, last):
             text = f"{r.accuracy:.3f} [{r.low:.3f}, {r.high:.3f}]"
             cells.setdefault(r.name, {"to": str(trained[r.name])}).setdefault(column, text)
-    columns = ["to", *sorted({c for row in cells.values() for c in row if c != "to"}, key=lambda c: ("step" in c, c))]
+    found = {column for row in cells.values() for column in row} - {"to"}
+    columns = ["to", *sorted(found, key=lambda column: ("step" in column, float(column.partition("x")[0])))]
     lines = [["", *columns], ["---"] * (len(columns) + 1)]
     lines += [[f"`{name}`", *(row.get(column, "") for column in columns)] for name, row in cells.items()]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines)
