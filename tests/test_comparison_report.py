@@ -371,3 +371,10 @@ def test_a_broken_promise_ends_the_study() -> None:
     run = study.Run(Subject("one", machine), Settings(lengths=(4,), examples=4, steps=1), True, lambda _: None)
     with pytest.raises(Disagreement):
         run.add("program", {"wrong": Wrong(machine, 1)})
+
+
+def test_the_readme_shows_the_committed_results() -> None:
+    root = Path(__file__).parent.parent
+    results = json.loads((root / "experiments/report/results.json").read_text())
+    assert as_markdown(results) in (root / "README.md").read_text()
+    assert results["versions"]["torch"] and results["checks"]["criterion"]["mismatches"] == 0
