@@ -69,6 +69,7 @@ class LayerShape(NamedTuple):
     windows: Windows  # one per head
     d_head: int
     d_mlp: int  # 0: no MLP in this layer
+    slopes: tuple[float, ...] = ()  # one per head; none: the usual ones
 
     @property
     def heads(self) -> int:
@@ -87,6 +88,7 @@ class TransformerConfig:
     d_mlp: int | Sequence[int] | None = None  # default 4 d_model
     windows: Sequence[Any] = ()  # per head (same in every layer) or per layer per head; None and () are unbounded
     encoding: str = "hard_alibi"
+    slopes: Sequence[Any] = ()  # of encoding "alibi", laid out like the windows; default Press et al.'s
     norm: str = "layernorm"  # before attention, MLP and unembedding
     norm_epsilon: float = 1e-5
     activation: str = "gelu"
@@ -109,7 +111,8 @@ class TransformerConfig:
     extra: dict[str, Any] = field(default_factory=dict)  # JSON: machine, n, steps, backend, ...
 
     def __post_init__(self) -> None:
-        for name in ("heads", "d_head", "d_mlp", "windows", "outputs", "token_names", "head_labels", "mlp_labels"):
+        lists = "heads", "d_head", "d_mlp", "windows", "slopes", "outputs", "token_names", "head_labels", "mlp_labels"
+        for name in lists:
             object.__setattr__(self, name, _as_tuples(getattr(self, name)))
         object.__setattr__(self, "registers", tuple(_as_register(r) for r in self.registers))
         object.__setattr__(self, "extra", _as_json(self.extra))
@@ -129,7 +132,9 @@ class TransformerConfig:
             _need_size("heads", count, 0, MOST_HEADS)
         d_head = _per_layer("d_head", _default_d_head(self, heads) if self.d_head is None else self.d_head, self.layers)
         d_mlp = _per_layer("d_mlp", 4 * self.d_model if self.d_mlp is None else self.d_mlp, self.layers)
-        return tuple(map(LayerShape, _windows_per_layer(self.windows, heads), d_head, d_mlp))
+        windows = _per_head("windows", self.windows or tuple((None,) * h for h in heads), heads)
+        slopes = _per_head("slopes", self.slopes, heads) if self.slopes else ((),) * self.layers
+        return tuple(map(LayerShape, windows, d_head, d_mlp, slopes))
 
     @property
     def output_count(self) -> int:
@@ -204,13 +209,12 @@ def _default_d_head(config: TransformerConfig, heads: tuple[int, ...]) -> tuple[
     return tuple(config.d_model // h if h else 1 for h in heads)
 
 
-def _windows_per_layer(windows: Any, heads: tuple[int, ...]) -> tuple[Windows, ...]:
-    if not windows:
-        return tuple((None,) * h for h in heads)
-    nested = all(isinstance(w, tuple) for w in windows)
-    layers = windows if nested else (windows,) * len(heads)
-    if [len(w) for w in layers] != list(heads):
-        raise ValueError(f"windows are for {[len(w) for w in layers]} heads per layer but heads are {list(heads)}.")
+def _per_head(name: str, values: Any, heads: tuple[int, ...]) -> tuple[Any, ...]:
+    """Per layer, per head, from that or from the heads of every layer."""
+    nested = all(isinstance(v, tuple) for v in values)
+    layers = values if nested else (values,) * len(heads)
+    if [len(v) for v in layers] != list(heads):
+        raise ValueError(f"{name} are for {[len(v) for v in layers]} heads per layer but heads are {list(heads)}.")
     return layers
 
 
@@ -257,6 +261,10 @@ def _check_shapes(config: TransformerConfig) -> None:
             raise ValueError("encoding 'nope' has no windows; use 'hard_alibi' for heads with windows.")
         if config.encoding == "rope" and (int(shape.d_head * config.rotary_fraction) % 2 or shape.d_head < 2):
             raise ValueError(f"rope turns pairs, but {config.rotary_fraction} of d_head {shape.d_head} is not even.")
+        for slope in shape.slopes:
+            _need_real(f"a slope of layer {layer}", slope)
+    if config.slopes and config.encoding != "alibi":
+        raise ValueError(f"slopes were given for encoding {config.encoding!r}; only 'alibi' has them.")
     if config.rough_parameter_count > MOST_PARAMETERS:
         count = f"{config.rough_parameter_count:.3g}"
         raise ValueError(f"these sizes make {count} parameters; at most {MOST_PARAMETERS:.3g} are allowed.")
@@ -314,7 +322,7 @@ class Attention(nn.Module):
         self.scale = shape.d_head**-0.5 if config.scale is None else config.scale
         self.qkv = nn.Linear(config.d_model, 3 * self.heads * self.d_head, bias=config.bias)  # all q, all k, all v
         self.out = nn.Linear(self.heads * self.d_head, config.d_model, bias=config.bias)
-        self.bias = ScoreBias(config.encoding, self.heads)
+        self.bias = ScoreBias(config.encoding, self.heads, shape.slopes)
         self.groups = group_heads(shape.windows)
         for index, group in enumerate(self.groups):
             self.add_module(f"group_{index}", group)
@@ -850,7 +858,7 @@ class LayerMemory:
         for memory, (group, part) in zip(self.groups, attention.split(qkv), strict=True):
             q = memory.append(part, positions)
             k, v = memory.keys[:, :, : memory.slots], memory.values[:, :, : memory.slots]
-            bias = biases.get(group.key)
+            bias = None if attention.bias.additive else biases.get(group.key)
             if bias is None:
                 bias = attention.bias(memory.distances(positions), positions.unsqueeze(1), group, q.dtype)
                 bias = bias.transpose(0, 1).unsqueeze(2)  # (B, H or 1, 1, slots)

@@ -61,13 +61,14 @@ class ScoreBias(nn.Module):
 
     slopes: Tensor
 
-    def __init__(self, encoding: str, heads: int) -> None:
+    def __init__(self, encoding: str, heads: int, slopes: Sequence[float] = ()) -> None:
         super().__init__()
         self.encoding = encoding
-        self.additive = encoding in ("alibi", "t5", "fire")
+        self.additive = encoding in ("t5", "fire") or (encoding == "alibi" and (not slopes or any(slopes)))
         self.relative = encoding != "fire"  # b depends on i - j alone
         if encoding == "alibi":
-            self.register_buffer("slopes", alibi_slopes(heads), persistent=False)
+            chosen = torch.tensor(slopes, dtype=torch.float32) if slopes else alibi_slopes(heads)
+            self.register_buffer("slopes", chosen, persistent=False)
         elif encoding == "t5":
             self.table = nn.Parameter(torch.zeros(T5_BUCKETS, heads))
         elif encoding == "fire":
@@ -92,6 +93,7 @@ class ScoreBias(nn.Module):
 
 
 def alibi_slopes(heads: int) -> Tensor:
+    """Press et al.'s: the steeper, the nearer a head looks; 0 would be NoPE."""
     return 2.0 ** (-8.0 * torch.arange(1, heads + 1) / max(heads, 1))
 
 

@@ -23,7 +23,8 @@ class Packing:
     """Batches of `rows` x `context` tokens of samples with lengths low..high."""
 
     def __init__(
-        self, task: Task, lengths: tuple[int, int], rows: int, context: int, seed: int, steps: int = 1
+        self, task: Task, lengths: tuple[int, int], rows: int, context: int, seed: int, steps: int = 1,
+        fall: float = 1.0,
     ) -> None:  # fmt: skip
         low, high = lengths
         check_lengths([low, high])
@@ -31,13 +32,13 @@ class Packing:
             raise ValueError(f"lengths {low} to {high} in {rows} rows of {context} tokens cannot be packed; "
                              "expected low <= high, at least 1 row and at least 2 tokens")  # fmt: skip
         self.task, self.low, self.high = task, low, high
-        self.rows, self.context, self.seed, self.steps = rows, context, seed, steps
+        self.rows, self.context, self.seed, self.steps, self.fall = rows, context, seed, steps, fall
         self.separator = task.token(task.separator)
         trial = self.draw(np.random.default_rng([seed, 0]), 64)
         self.mean_size = len(trial.tokens) / len(trial)
 
     def draw(self, rng: np.random.Generator, count: int, step: int = 0) -> Samples:
-        lengths = self.task.draw_lengths(rng, count, self.low, self.high)
+        lengths = self.task.draw_lengths(rng, count, self.low, self.high, self.fall)
         return self.task.practice(rng, lengths, min(1.0, step / self.steps))
 
     def batch(self, step: int, process: int = 0) -> Batch:

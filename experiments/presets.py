@@ -44,6 +44,14 @@ def small(masked: int, free: int = 2, layers: int = 3, width: int = 128, d_head:
             "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False}  # fmt: skip
 
 
+def sloped(masked: list[int], slopes: list[float], layer: int, layers: int) -> dict[str, Any]:
+    """Window heads and free ones, of which those of one layer prefer what is near: they find the latest of many."""
+    heads = len(masked) + len(slopes)
+    flat, steep = [0.0] * heads, [*[0.0] * len(masked), *slopes]
+    return {**small(0, heads, layers), "encoding": "alibi", "windows": [*masked, *[None] * len(slopes)],
+            "slopes": [steep if index == layer else flat for index in range(layers)]}  # fmt: skip
+
+
 def large(masked: int) -> dict[str, Any]:
     """The paper's 150 M parameters: GPT-NeoX's parallel layers with Hard-ALiBi in place of rotary positions."""
     return {"layers": 12, "d_model": 1024, "heads": 16, "d_mlp": 4096, "windows": windows(masked, 16),
@@ -80,9 +88,9 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd"}, model={**small(4, 4, layers=4), "encoding": "alibi",
-                                     "windows": [1, None, None, None, 2, 3, 5, 7]},
-        lengths=(1, 6), context=256, batch=16, steps=4000, warmup=160, probes=(6, 9), **_CPU,
+        task={"name": "sgd", "unexplained": 0.8}, model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4),
+        lengths=(1, 8), fall=0.75, context=256, batch=16, steps=6000, warmup=240, blur=1.0, probes=(8, 12),
+        **{**_CPU, "probe_every": 1000},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),
@@ -106,7 +114,7 @@ def preset(name: str) -> Recipe:
 
 def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
     """Another encoding at the same shape; the windows belong to Hard-ALiBi."""
-    model = {**recipe.model, "encoding": encoding}
+    model = {**recipe.model, "encoding": encoding, "slopes": []}
     if encoding != "hard_alibi":
         model["windows"] = []
     if encoding == "learned":

@@ -15,7 +15,10 @@ if TYPE_CHECKING:
 
     from compile.model import Transformer
 
-FASTEST = 300.0  # radians per 1: neighbouring numbers, 1/100 apart, are then three radians apart
+FASTEST = 30.0  # radians per 1: neighbouring numbers, 1/100 apart, are then 0.3 radians apart
+# Spreads of the rows of tasks with numbers. Large, because the optimizer's steps are equally long for all weights: they
+# would soon roughen small waves, and a product can be read off smooth ones only.
+NUMBER_SPREADS = {"embed": 1.0, "unembed": 0.1}
 OPTIMIZERS = ("adamw", "muon")
 
 
@@ -24,6 +27,7 @@ class Recipe:
     task: dict[str, Any]
     model: dict[str, Any]  # of TransformerConfig; the vocabulary is the task's
     lengths: tuple[int, int]  # of training samples, both included
+    fall: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
     batch: int  # rows of a step, over all processes
     steps: int
@@ -35,6 +39,7 @@ class Recipe:
     warmup: int = 100  # steps; then linear decay to 0
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
     clip: float = 1.0
+    blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
     seed: int = 0
     precision: str = "no"  # or "bf16", on CUDA
@@ -55,6 +60,8 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not 0 <= self.ema < 1 or not 0 <= self.warmup <= self.steps:
             raise ValueError(f"ema {self.ema} must be in [0, 1) and warmup {self.warmup} at most {self.steps} steps")
+        if not 0 < self.fall <= 1 or self.blur < 0:
+            raise ValueError(f"fall {self.fall} must be above 0 and at most 1, and blur {self.blur} not below 0")
         if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"lengths are {self.lengths}; expected two, the first at least 1 and not above the second")
 
@@ -75,8 +82,8 @@ class Recipe:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             model = Transformer(config)
-            for table in (model.embed.weight, model.unembed.weight) if task.numbers else ():
-                spell_numbers(table, task.numbers)
+            for part, spread in NUMBER_SPREADS.items() if task.numbers else ():
+                spell_numbers(model.get_parameter(f"{part}.weight"), task.numbers, spread)
             return model
 
     def describe(self) -> dict[str, Any]:
@@ -125,8 +132,8 @@ class Recipe:
         return cls(**values)
 
 
-def spell_numbers(table: Tensor, numbers: Mapping[int, float]) -> None:
-    """Write rows that vary smoothly with the number they stand for: waves of all lengths from 6 down to a hundredth.
+def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float) -> None:
+    """Write rows that vary smoothly with the number they stand for: waves of all lengths from 6 down to a fifth.
 
     With independent rows a model must first find out, from pairs of tokens, that a57 lies between a56 and a58.
     """
@@ -136,7 +143,8 @@ def spell_numbers(table: Tensor, numbers: Mapping[int, float]) -> None:
     width = table.shape[1]
     waves = torch.exp(torch.rand(width) * math.log(FASTEST)) * values + 2 * math.pi * torch.rand(width)
     with torch.no_grad():
-        table[list(numbers)] = table.std() * math.sqrt(2) * waves.cos()
+        table.mul_(spread / table.std())
+        table[list(numbers)] = spread * math.sqrt(2) * waves.cos()
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:

@@ -37,6 +37,7 @@ from experiments.run_state import (
     write_json,
     write_state,
 )
+from experiments.tasks import Task
 
 PROBE_EXAMPLES = 64
 MODEL, AVERAGE = "model", "average"
@@ -87,7 +88,9 @@ class Trainer:
         if left:
             raise ValueError(f"a batch of {recipe.batch} rows cannot be shared by {accelerator.num_processes} "
                              "processes; use a multiple")  # fmt: skip
-        self.packing = Packing(recipe.make_task(), recipe.lengths, share, recipe.context, recipe.seed, recipe.steps)
+        task = recipe.make_task()
+        self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed, recipe.steps, recipe.fall)
+        self.wanted = wanted_shares(task, recipe.blur).to(accelerator.device) if recipe.blur else None
         self.model = recipe.make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
@@ -124,9 +127,9 @@ class Trainer:
     def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
         """Only the places that count go through the last layer, except where a compiler wants fixed shapes."""
         if self.recipe.compiled:
-            return masked_loss(self.running(inputs), targets)
+            return masked_loss(self.running(inputs), targets, self.wanted)
         counted = targets != IGNORED
-        return masked_loss(self.running(inputs, counted), targets[counted])
+        return masked_loss(self.running(inputs, counted), targets[counted], self.wanted)
 
     # ---- weights and state
 
@@ -167,10 +170,25 @@ class Trainer:
         self.curve, self.probes = notes["curve"], notes["probes"]
 
 
-def masked_loss(logits: Tensor, targets: Tensor) -> Tensor:
-    """Mean over the tokens that count; 0 where a small batch has none."""
-    total = F.cross_entropy(logits.flatten(0, -2).float(), targets.flatten(), ignore_index=IGNORED, reduction="sum")
-    return total / (targets != IGNORED).sum().clamp(min=1)
+def masked_loss(logits: Tensor, targets: Tensor, wanted: Tensor | None = None) -> Tensor:
+    """Mean over the tokens that count; 0 where a small batch has none. Row t of `wanted` is the answer wanted for t."""
+    scores, answers = logits.flatten(0, -2).float(), targets.flatten()
+    counted = answers != IGNORED
+    if wanted is None:
+        total = F.cross_entropy(scores, answers, ignore_index=IGNORED, reduction="sum")
+    else:
+        total = F.cross_entropy(scores, wanted[answers.clamp(min=0)] * counted[:, None], reduction="sum")
+    return total / counted.sum().clamp(min=1)
+
+
+def wanted_shares(task: Task, blur: float) -> Tensor:
+    """(vocabulary, vocabulary): the token itself; of a number also its neighbours, as a bell of width `blur`."""
+    shares, numbers = torch.eye(len(task.vocabulary)), list(task.numbers)
+    order = torch.arange(len(numbers), dtype=torch.float32)
+    bells = torch.softmax(-0.5 * ((order[:, None] - order) / blur) ** 2, dim=1)
+    for token, bell in zip(numbers, bells, strict=True):
+        shares[token, numbers] = bell
+    return shares
 
 
 class Run:

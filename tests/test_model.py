@@ -155,13 +155,27 @@ def test_hard_alibi_windows() -> None:
         hard_alibi_windows(5, 6)
 
 
-def test_alibi_adds_slope_times_distance() -> None:
+def test_slopes_may_differ_by_layer_and_be_none_in_some() -> None:
+    """What layers have in common in the cache must not be taken by one that has slopes of its own."""
+    model = make("alibi", windows=(2, None, None), slopes=((0, 0, 0), (0, 0.5, 0.1), (0, 0, 0)))
+    assert [block.attn.bias.additive for block in model.blocks] == [False, True, False]
+    rows = tokens(2, 40)
+    torch.testing.assert_close(model(torch.from_numpy(rows)), openly(model, rows))
+    said = model.generate(rows[:, :5], 12)
+    for row in said:
+        assert np.array_equal(model.predict(row)[4:-1], row[5:])
+    assert not torch.allclose(model(torch.from_numpy(rows)), make("alibi", windows=(2, None, None), slopes=(0, 0, 0))(
+        torch.from_numpy(rows)))  # fmt: skip
+
+
+@pytest.mark.parametrize("slopes", [[], [0.0, 0.25, 3]])
+def test_alibi_adds_slope_times_distance(slopes: list[float]) -> None:
     torch.testing.assert_close(alibi_slopes(8), torch.tensor([2.0**-k for k in range(1, 9)]))
-    model = Transformer.zeros(make("alibi").config)
+    model = Transformer.zeros(make("alibi", **({"slopes": slopes} if slopes else {})).config)
     _, cache = model.run_with_cache(tokens(9))
     scores = cache["blocks.0.attn.hook_attn_scores"][0]
     i, j = torch.meshgrid(torch.arange(9), torch.arange(9), indexing="ij")
-    for head, slope in enumerate(alibi_slopes(3).tolist()):
+    for head, slope in enumerate(slopes or alibi_slopes(3).tolist()):
         expected = torch.where(j <= i, -slope * (i - j).double(), -math.inf)
         torch.testing.assert_close(scores[head], expected, check_dtype=False, rtol=1e-6, atol=0)
 
@@ -523,6 +537,9 @@ def test_sizes_and_summary() -> None:
         ({"encoding": "alibis"}, "choose one of"),
         ({"encoding": "rope", "d_head": 5}, "not even"),
         ({"encoding": "learned"}, "max_positions"),
+        ({"slopes": (1, 2, 3)}, "only 'alibi' has them"),
+        ({"encoding": "alibi", "slopes": (1, 2)}, "slopes are for"),
+        ({"encoding": "alibi", "slopes": (1, 2, math.inf)}, "a slope of layer 0 is inf"),
         ({"norm": "batch"}, "choose one of none"),
         ({"activation": "tanh"}, "choose one of relu, gelu"),
         ({"dtype": "float16"}, "choose one of float32"),

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from experiments.packing import IGNORED, Packing
-from experiments.tasks import TASKS, Addition, Multiplication, Sgd, Task, TuringPaper, TuringRasp, make_task
+from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
 from experiments.tasks.sgd import quantised
 from rasp import TuringMachine
 
@@ -165,6 +165,30 @@ def test_sgd_converges_to_the_true_weights_on_long_data() -> None:
     x = rng().uniform(-1, 1, size=(400, 2))
     samples = task.problem(x, x @ np.array([0.3, -0.4]))
     assert task.text(samples.answer(0)) == "cur a130 a60 |"
+
+
+def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
+    task, lengths = Sgd(unexplained=0.8), np.full((400, 1), 6)
+
+    def explained(samples: Samples) -> float:
+        """The share of problems whose labels are a linear function of their inputs, up to rounding."""
+        numbers = np.array([samples.prompt(i)[1:-1].reshape(6, 5) for i in range(len(samples))]) / 100 - 1
+        x, y = numbers[:, :, 1:3], numbers[:, :, 4]
+        misses = [np.linalg.lstsq(a, b, rcond=None)[1].max(initial=0) for a, b in zip(x, y, strict=True)]
+        return float(np.mean(np.array(misses) < 1e-3))
+
+    assert explained(task.sample(rng(), 6, count=400)) == 1  # tests always are
+    assert 0.1 < explained(task.practice(rng(), lengths, 0.5)) < 0.3
+    with pytest.raises(ValueError, match=r"unexplained is 1\.2"):
+        Sgd(unexplained=1.2)
+
+
+def test_lengths_fall_off_geometrically() -> None:
+    drawn = Sgd().draw_lengths(rng(), 40_000, 2, 6, fall=0.5)
+    shares = np.bincount(drawn[:, 0], minlength=7)[2:] / 40_000
+    assert len(shares) == 5 and np.allclose(shares, np.array([16, 8, 4, 2, 1]) / 31, atol=0.01)
+    even = np.bincount(Sgd().draw_lengths(rng(), 40_000, 2, 6)[:, 0])[2:] / 40_000
+    assert np.allclose(even, 0.2, atol=0.01)
 
 
 def test_sgd_forgives_two_hundredths_and_no_more() -> None:

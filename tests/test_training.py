@@ -26,7 +26,15 @@ from experiments.presets import PRESETS, planned, preset, with_encoding
 from experiments.recipe import Recipe, with_steps
 from experiments.run_state import STATE, TrainingError
 from experiments.shipped import FOLDER, recipe_of, ship, shipped
-from experiments.training import Trainer, make_accelerator, masked_loss, steps_in, thinned, train
+from experiments.training import (
+    Trainer,
+    make_accelerator,
+    masked_loss,
+    steps_in,
+    thinned,
+    train,
+    wanted_shares,
+)
 
 SHORT = with_steps(preset("tm-tiny"), 12)
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TURING_PROGRAMS_DEBUG": ""}
@@ -330,6 +338,27 @@ def test_the_loss_is_the_mean_over_what_counts() -> None:
     each = [-logits[b, t].log_softmax(-1)[targets[b, t]] for b, t in ((0, 0), (0, 2), (1, 2))]
     assert torch.allclose(masked_loss(logits, targets), torch.stack(each).mean())
     assert masked_loss(logits, torch.full((2, 3), -100)) == 0
+
+
+def test_a_blurred_loss_wants_a_bell_around_numbers_and_nothing_but_the_token_elsewhere() -> None:
+    task = preset("sgd-cpu").make_task()
+    wanted, sep = wanted_shares(task, 1.0), task.token("|")
+    assert torch.allclose(wanted.sum(1), torch.ones(len(wanted))) and wanted[sep, sep] == 1
+    assert torch.allclose(wanted[100, 99:102] / wanted[100, 100], torch.tensor([-0.5, 0, -0.5]).exp())
+    assert not wanted[:200, 200:].any() and wanted[0].argmax() == 0  # no bell leaks into other tokens
+    logits, targets = torch.randn(2, 3, len(wanted)), torch.tensor([[100, -100, sep], [-100, 0, -100]])
+    each = [-(wanted[targets[b, t]] * logits[b, t].log_softmax(-1)).sum() for b, t in ((0, 0), (0, 2), (1, 1))]
+    assert torch.allclose(masked_loss(logits, targets, wanted), torch.stack(each).mean())
+    assert masked_loss(logits, torch.full((2, 3), -100), wanted) == 0
+
+
+def test_the_trainer_uses_the_blur_and_the_fall_of_its_recipe() -> None:
+    recipe = with_steps(preset("sgd-cpu"), 1).changed(batch=2, context=64)
+    blurred, sharp = (Trainer(recipe.changed(blur=blur), make_accelerator("cpu")).step()[0] for blur in (3.0, 0.0))
+    assert blurred != sharp
+    steep = Trainer(recipe.changed(fall=0.01), make_accelerator("cpu")).packing
+    shortest = len(recipe.make_task().sample(np.random.default_rng(0), 1, count=1).prompt(0))
+    assert (steep.draw(np.random.default_rng(0), 200).prompts == shortest).mean() > 0.95
 
 
 def test_the_last_layer_may_skip_what_does_not_count() -> None:

@@ -119,9 +119,17 @@ class Task(ABC):
         check_lengths(given)
         return self.generate(rng, given)
 
-    def draw_lengths(self, rng: np.random.Generator, count: int, low: int, high: int) -> IntArray:
-        """Every operand's length uniform in low..high, independently."""
-        return rng.integers(low, high, size=(count, self.operands), endpoint=True)
+    def draw_lengths(
+        self, rng: np.random.Generator, count: int, low: int, high: int, fall: float = 1.0
+    ) -> IntArray:  # fmt: skip
+        """Every operand's length in low..high, independently; each is `fall` times as frequent as the one below it.
+
+        With a fall, that nothing is longer than `high` is hardly worth learning: a model that counts gains little.
+        """
+        if fall == 1:
+            return rng.integers(low, high, size=(count, self.operands), endpoint=True)
+        shares = fall ** np.arange(high - low + 1)
+        return low + rng.choice(len(shares), size=(count, self.operands), p=shares / shares.sum())
 
     def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
         """Whether each answer is right: here, every token of it."""

@@ -3,7 +3,9 @@
     $4324*135|432e*135(0540~054,0)|43c*135(0270~032,40)|...|^*135(0000~005,83740)|^*135(0000~000,583740)|583740.
 
 Each line says (digit times operand ~ carry, product so far), with k + 1 and k digits. Lines go on until the first
-operand is used up and the carry is 0, which is one reading of the paper's single example.
+operand is used up and the carry is 0, which is one reading of the paper's single example. The second operand does not
+begin with 0: a product with 0 is a row of zeros, which can be counted but not copied, and the paper's .971 at 100
+digits leaves no room for a tenth of such problems.
 """
 
 from __future__ import annotations
@@ -44,8 +46,8 @@ class Multiplication(Task):
         return (*DIGITS, *LETTERS, EMPTY, *"$*(~,)|.")
 
     def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
-        return self.lay_out_products(draw_digits(rng, lengths[:, 0], variety), lengths[:, 0],
-                                     rng.integers(10**self.digits, size=len(lengths)))  # fmt: skip
+        factors = rng.integers(10 ** (self.digits - 1), 10**self.digits, size=len(lengths))
+        return self.lay_out_products(draw_digits(rng, lengths[:, 0], variety), lengths[:, 0], factors)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left * right`."""

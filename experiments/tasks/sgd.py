@@ -23,6 +23,7 @@ from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, lay
 
 Reals = npt.NDArray[np.float64]
 NUMBERS, MIDDLE = 200, 100
+CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
 
 
 def quantised(values: npt.ArrayLike) -> IntArray:
@@ -41,10 +42,20 @@ class Steps:
 
 @dataclass(frozen=True, kw_only=True)
 class Sgd(Task):
+    """`unexplained` is the share of training problems whose labels are drawn by chance. Where y = w . x, the prediction
+    can be guessed from the label next to it, and a model that does so never learns the product. Tests have none.
+    """
+
     rate: float = 0.5
     tolerance: int = 2  # number tokens
+    unexplained: float = 0.0
 
     joiner: ClassVar[str] = " "
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        if not 0 <= self.unexplained <= 1:
+            raise ValueError(f"unexplained is {self.unexplained}; a share lies between 0 and 1")
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -55,10 +66,19 @@ class Sgd(Task):
         return {i: (i - MIDDLE) / MIDDLE for i in range(NUMBERS)}
 
     def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
-        sizes = lengths[:, 0]
+        return self.draw(rng, lengths[:, 0], unexplained=0.0)
+
+    def practice(self, rng: np.random.Generator, lengths: IntArray, progress: float) -> Samples:
+        return self.draw(rng, lengths[:, 0], self.unexplained)
+
+    def draw(self, rng: np.random.Generator, sizes: IntArray, unexplained: float) -> Samples:
         x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
         truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
-        return self.lay_out_runs(x, (x * truth).sum(axis=2), sizes)
+        y = (x * truth).sum(axis=2)
+        if unexplained:
+            by_chance = rng.random((len(sizes), 1)) < unexplained
+            y = np.where(by_chance, rng.uniform(-CHANCE, CHANCE, size=y.shape), y)
+        return self.lay_out_runs(x, y, sizes)
 
     def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
         """The one sample on these examples, (n, 2) and (n,)."""
