@@ -72,19 +72,19 @@ PRESETS: dict[str, Recipe] = {
         lengths=(1, 6), context=64, batch=16, steps=400, warmup=15, rate=5e-3, muon_rate=0.03, ema=0.98,
     ),
     "tm-cpu": Recipe(
-        task={**TURING, "repetitive": 0.6}, model=small(4), lengths=(2, 20), context=256, batch=16, steps=1700,
-        warmup=68, probes=(20, 40, 60), **_CPU,
+        task={**TURING, "repetitive": 0.6}, model=small(4), lengths=(2, 20), context=256, batch=16, steps=2000,
+        warmup=80, probes=(20, 40, 60), **_CPU,
     ),
     "addition-cpu": Recipe(
         task={"name": "addition", "repetitive": 0.6}, model=small(3, 3, layers=4), lengths=(2, 12), context=320,
-        batch=16, steps=2400, warmup=96, probes=(12, 18), **_CPU,
+        batch=16, steps=4000, warmup=160, probes=(12, 18), **_CPU,
     ),
     "multiplication1-cpu": Recipe(
-        task={"name": "multiplication", "digits": 1, "repetitive": 0.6}, model=small(3, 3), lengths=(2, 10),
-        context=256, batch=16, steps=2600, warmup=104, probes=(10, 15), **_CPU,
+        task={"name": "multiplication", "digits": 1, "repetitive": 0.6}, model=small(3, 3, layers=4), lengths=(2, 10),
+        context=256, batch=16, steps=4000, warmup=160, probes=(10, 15), **_CPU,
     ),
     "multiplication3-cpu": Recipe(
-        task={"name": "multiplication", "digits": 3, "repetitive": 0.6}, model=small(3, 3), lengths=(2, 10),
+        task={"name": "multiplication", "digits": 3, "repetitive": 0.6}, model=small(3, 3, layers=4), lengths=(2, 10),
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
