@@ -64,7 +64,7 @@ TURING = {"name": "turing_rasp", "symbols": 15, "states": 5}
 _CPU: dict[str, Any] = {"optimizer": "muon", "rate": 3e-3, "muon_rate": 0.02, "ema": 0.995, "probe_every": 250,
                         "precision": "bf16"}  # fmt: skip
 _PAPER: dict[str, Any] = {"optimizer": "adamw", "batch": 16, "warmup": 100, "lengths": (2, 50), "precision": "bf16",
-                          "compiled": True, "betas": (0.9, 0.999), "probes": (50, 75, 100),
+                          "compiled": True, "betas": (0.9, 0.999), "waves": False, "probes": (50, 75, 100),
                           "probe_every": 10_000}  # fmt: skip
 
 PRESETS: dict[str, Recipe] = {

@@ -41,6 +41,7 @@ class Recipe:
     clip: float = 1.0
     blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
+    waves: bool = True  # tokens that are numbers begin as waves of their value; else at random, as all others do
     seed: int = 0
     precision: str = "no"  # or "bf16", on CUDA
     compiled: bool = False  # torch.compile
@@ -82,7 +83,7 @@ class Recipe:
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             model = Transformer(config)
-            for part, spread in NUMBER_SPREADS.items() if task.numbers else ():
+            for part, spread in NUMBER_SPREADS.items() if task.numbers and self.waves else ():
                 spell_numbers(model.get_parameter(f"{part}.weight"), task.numbers, spread)
             return model
 

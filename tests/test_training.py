@@ -454,6 +454,9 @@ def test_numbers_begin_alike_when_they_are_close() -> None:
         far = (rows[100:150] * rows[20:70]).sum(1).abs().mean()
         assert alike > 0.6 > 0.3 > far
         assert torch.isclose(table[:200].std(), table[200:].std(), rtol=0.3)
+    plain = preset("sgd-cpu").changed(waves=False).make_model().embed.weight.detach()
+    assert (plain[100:150] * plain[101:151]).sum(1).abs().mean() < 0.3 * plain.square().sum(1).mean()
+    assert not preset("paper-sgd").waves
 
 
 @pytest.mark.parametrize("folder", shipped(), ids=lambda path: path.name)
