@@ -90,7 +90,7 @@ PRESETS: dict[str, Recipe] = {
     ),
     "sgd-cpu": Recipe(
         task={"name": "sgd", "unexplained": 0.8}, model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4),
-        lengths=(1, 8), fall=0.85, context=192, batch=21, steps=5500, warmup=220, blur=1.0, probes=(8, 12),
+        lengths=(1, 8), fall=0.8, context=192, batch=21, steps=4000, warmup=160, blur=1.0, probes=(8, 12),
         **{**_CPU, "probe_every": 500},
     ),
     "paper-addition": Recipe(

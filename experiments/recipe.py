@@ -15,6 +15,7 @@ if TYPE_CHECKING:
 
     from compile.model import Transformer
 
+SMOOTH = 3 / 4  # of the columns; the others stay random, so that numbers can also be told apart at a glance
 FASTEST = 30.0  # radians per 1: neighbouring numbers, 1/100 apart, are then 0.3 radians apart
 # Spreads of the rows of tasks with numbers. Large, because the optimizer's steps are equally long for all weights: they
 # would soon roughen small waves, and a product can be read off smooth ones only.
@@ -141,11 +142,11 @@ def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float) ->
     import torch
 
     values = torch.tensor(list(numbers.values()))[:, None]
-    width = table.shape[1]
-    waves = torch.exp(torch.rand(width) * math.log(FASTEST)) * values + 2 * math.pi * torch.rand(width)
+    smooth = int(SMOOTH * table.shape[1])
+    waves = torch.exp(torch.rand(smooth) * math.log(FASTEST)) * values + 2 * math.pi * torch.rand(smooth)
     with torch.no_grad():
         table.mul_(spread / table.std())
-        table[list(numbers)] = spread * math.sqrt(2) * waves.cos()
+        table[list(numbers), :smooth] = spread * math.sqrt(2) * waves.cos()
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:
