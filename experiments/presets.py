@@ -64,7 +64,7 @@ TURING = {"name": "turing_rasp", "symbols": 15, "states": 5}
 _CPU: dict[str, Any] = {"optimizer": "muon", "rate": 3e-3, "muon_rate": 0.02, "ema": 0.995, "probe_every": 250,
                         "precision": "bf16"}  # fmt: skip
 _PAPER: dict[str, Any] = {"optimizer": "adamw", "batch": 16, "warmup": 100, "lengths": (2, 50), "precision": "bf16",
-                          "compiled": True, "betas": (0.9, 0.999), "waves": False, "probes": (50, 75, 100),
+                          "compiled": True, "betas": (0.9, 0.999), "waves": 0.0, "probes": (50, 75, 100),
                           "probe_every": 10_000}  # fmt: skip
 
 PRESETS: dict[str, Recipe] = {
@@ -90,8 +90,8 @@ PRESETS: dict[str, Recipe] = {
     ),
     "sgd-cpu": Recipe(
         task={"name": "sgd", "unexplained": 0.8}, model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4),
-        lengths=(1, 8), fall=0.8, context=192, batch=21, steps=4000, warmup=160, blur=1.0, probes=(8, 12),
-        **{**_CPU, "probe_every": 500},
+        lengths=(1, 8), fall=0.8, context=192, batch=21, steps=4000, warmup=160, blur=1.0, waves=0.75,
+        probes=(8, 12), **{**_CPU, "probe_every": 500},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),

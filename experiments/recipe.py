@@ -15,7 +15,6 @@ if TYPE_CHECKING:
 
     from compile.model import Transformer
 
-SMOOTH = 3 / 4  # of the columns; the others stay random, so that numbers can also be told apart at a glance
 FASTEST = 30.0  # radians per 1: neighbouring numbers, 1/100 apart, are then 0.3 radians apart
 # Spreads of the rows of tasks with numbers. Large, because the optimizer's steps are equally long for all weights: they
 # would soon roughen small waves, and a product can be read off smooth ones only.
@@ -42,7 +41,7 @@ class Recipe:
     clip: float = 1.0
     blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
-    waves: bool = True  # tokens that are numbers begin as waves of their value; else at random, as all others do
+    waves: float = 1.0  # share of the columns in which tokens that are numbers begin as waves of their value
     seed: int = 0
     precision: str = "no"  # or "bf16", on CUDA
     compiled: bool = False  # torch.compile
@@ -62,8 +61,9 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not 0 <= self.ema < 1 or not 0 <= self.warmup <= self.steps:
             raise ValueError(f"ema {self.ema} must be in [0, 1) and warmup {self.warmup} at most {self.steps} steps")
-        if not 0 < self.fall <= 1 or self.blur < 0:
-            raise ValueError(f"fall {self.fall} must be above 0 and at most 1, and blur {self.blur} not below 0")
+        if not 0 < self.fall <= 1 or not 0 <= self.waves <= 1 or self.blur < 0:
+            raise ValueError(f"fall {self.fall} must be above 0 and at most 1, waves {self.waves} in [0, 1], and blur "
+                             f"{self.blur} not below 0")  # fmt: skip
         if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"lengths are {self.lengths}; expected two, the first at least 1 and not above the second")
 
@@ -85,7 +85,7 @@ class Recipe:
             torch.manual_seed(self.seed)
             model = Transformer(config)
             for part, spread in NUMBER_SPREADS.items() if task.numbers and self.waves else ():
-                spell_numbers(model.get_parameter(f"{part}.weight"), task.numbers, spread)
+                spell_numbers(model.get_parameter(f"{part}.weight"), task.numbers, spread, self.waves)
             return model
 
     def describe(self) -> dict[str, Any]:
@@ -134,15 +134,16 @@ class Recipe:
         return cls(**values)
 
 
-def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float) -> None:
+def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float, share: float) -> None:
     """Write rows that vary smoothly with the number they stand for: waves of all lengths from 6 down to a fifth.
 
-    With independent rows a model must first find out, from pairs of tokens, that a57 lies between a56 and a58.
+    With independent rows a model must first find out, from pairs of tokens, that a57 lies between a56 and a58. Columns
+    that stay random tell a57 and a58 apart where one of them is looked for.
     """
     import torch
 
     values = torch.tensor(list(numbers.values()))[:, None]
-    smooth = int(SMOOTH * table.shape[1])
+    smooth = int(share * table.shape[1])
     waves = torch.exp(torch.rand(smooth) * math.log(FASTEST)) * values + 2 * math.pi * torch.rand(smooth)
     with torch.no_grad():
         table.mul_(spread / table.std())

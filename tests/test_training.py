@@ -446,6 +446,12 @@ def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
     assert recipe_of("tm-9").task["machine_seed"] == 9
 
 
+@pytest.mark.parametrize("wrong", [{"fall": 0.0}, {"fall": 1.5}, {"waves": -0.1}, {"blur": -1.0}])
+def test_recipes_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
+    with pytest.raises(ValueError, match="must be above 0 and at most 1"):
+        SHORT.changed(**wrong)
+
+
 def test_numbers_begin_alike_when_they_are_close() -> None:
     model = preset("sgd-cpu").make_model()
     for table in (model.embed.weight, model.unembed.weight):
@@ -454,7 +460,7 @@ def test_numbers_begin_alike_when_they_are_close() -> None:
         far = (rows[100:150] * rows[20:70]).sum(1).abs().mean()
         assert alike > 0.6 > 0.3 > far
         assert torch.isclose(table[:200].std(), table[200:].std(), rtol=0.3)
-    plain = preset("sgd-cpu").changed(waves=False).make_model().embed.weight.detach()
+    plain = preset("sgd-cpu").changed(waves=0.0).make_model().embed.weight.detach()
     assert (plain[100:150] * plain[101:151]).sum(1).abs().mean() < 0.3 * plain.square().sum(1).mean()
     assert not preset("paper-sgd").waves
 
