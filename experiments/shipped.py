@@ -8,6 +8,7 @@ from typing import Any
 
 from compile.model import Transformer
 from compile.saving import save_weights_and_config
+from experiments.evaluation import Result
 from experiments.presets import planned
 from experiments.recipe import Recipe
 from experiments.run_state import write_json
@@ -45,6 +46,13 @@ def ship(run: Path, name: str) -> Path:
     save_weights_and_config(Transformer.from_pretrained(run), target, stored="float16")
     write_json(target / STORY, {**story, "command": f"turing-programs reproduce {name}"})
     return target
+
+
+def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
+    """What was found when each was shipped, and the longest problem each was trained on: the README's table."""
+    stories = {folder.name: json.loads((folder / STORY).read_text()) for folder in shipped()}
+    results = [Result(**found) for story in stories.values() for found in story["evaluation"]]
+    return results, {name: story["recipe"]["lengths"][1] for name, story in stories.items()}
 
 
 def note_evaluation(folder: Path, evaluation: list[dict[str, Any]]) -> None:

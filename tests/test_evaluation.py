@@ -17,6 +17,7 @@ from compile import compile_machine
 from compile.model import Transformer
 from experiments import figures, shipped
 from experiments.evaluation import (
+    EXAMPLES,
     Checkpoint,
     Result,
     accuracy,
@@ -263,3 +264,9 @@ def test_a_figure_is_drawn_from_shipped_checkpoints(
 
 def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
     assert {name for figure in figures.FIGURES.values() for name in figure.checkpoints} <= set(planned())
+
+
+def test_the_readmes_table_is_what_was_found_when_the_checkpoints_were_shipped() -> None:
+    results, trained = shipped.noted_evaluations()
+    assert as_markdown(results, trained) in (Path(__file__).parents[1] / "README.md").read_text()
+    assert all(r.examples == EXAMPLES for r in results)
