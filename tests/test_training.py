@@ -204,8 +204,8 @@ def test_nan_ends_with_a_sentence_and_a_good_checkpoint(tmp_path: Path, monkeypa
     original = training.masked_loss
     calls = iter(range(100))
 
-    def poisoned(logits: torch.Tensor, targets: torch.Tensor) -> torch.Tensor:
-        return original(logits, targets) * (float("nan") if next(calls) == 5 else 1.0)
+    def poisoned(*given: Any) -> torch.Tensor:
+        return original(*given) * (float("nan") if next(calls) == 5 else 1.0)
 
     monkeypatch.setattr(training, "masked_loss", poisoned)
     with pytest.raises(TrainingError, match=r"the loss is nan .* in step 6; the last good checkpoint is of step 5"):
