@@ -4,8 +4,8 @@
 
 Each line says (digit times operand ~ carry, product so far), with k + 1 and k digits. Lines go on until the first
 operand is used up and the carry is 0, which is one reading of the paper's single example. The second operand does not
-begin with 0: a product with 0 is a row of zeros, which can be counted but not copied, and the paper's .971 at 100
-digits leaves no room for a tenth of such problems.
+begin with 0: a product with 0 is a row of zeros, which can be counted but not copied, and it is unlikely that the
+paper's .971 at 100 digits includes a tenth of such problems.
 """
 
 from __future__ import annotations
