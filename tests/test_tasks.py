@@ -186,9 +186,28 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
 def test_lengths_fall_off_geometrically() -> None:
     drawn = Sgd().draw_lengths(rng(), 40_000, 2, 6, fall=0.5)
     shares = np.bincount(drawn[:, 0], minlength=7)[2:] / 40_000
-    assert len(shares) == 5 and np.allclose(shares, np.array([16, 8, 4, 2, 1]) / 31, atol=0.01)
+    assert len(shares) == 5 and np.allclose(shares, np.array([8, 4, 2, 1, 1]) / 16, atol=0.01)
     even = np.bincount(Sgd().draw_lengths(rng(), 40_000, 2, 6)[:, 0])[2:] / 40_000
     assert np.allclose(even, 0.2, atol=0.01)
+
+
+def test_with_geometric_lengths_no_counting_foretells_where_a_line_of_sgd_ends() -> None:
+    """Of what is asked after the k-th example of line t, the same share is `yp` for all t and k."""
+    task = Sgd()
+    samples, asked = Packing(task, (1, 5), rows=1, context=60, seed=0, fall=0.7).draw(rng(), 20_000)
+    places: dict[tuple[int, int], list[bool]] = {}
+    for i in range(len(samples)):
+        row, counts = samples.row(i), asked[samples.starts[i] : samples.starts[i + 1]]
+        line = (row == task.token("|")).cumsum()
+        for t in range(1, int(line[-1])):
+            here = np.flatnonzero(line == t)
+            (end,) = here[row[here] == task.token("yp")]
+            for k, place in enumerate(range(here[0] + 1, end + 1, 5)):
+                if counts[place] and k:  # what follows `|` is always an example
+                    places.setdefault((t, k), []).append(place == end)
+    shares = {at: float(np.mean(ends)) for at, ends in places.items()}
+    assert set(shares) == {(t, k) for t in range(1, 5) for k in range(1, 6 - t)}  # never where only a yp can come
+    assert all(abs(share - 0.3) < 0.05 for share in shares.values()), shares  # the rarest has about 4,800 of 20,000
 
 
 def test_sgd_forgives_two_hundredths_and_no_more() -> None:

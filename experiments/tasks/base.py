@@ -88,6 +88,7 @@ class Task(ABC):
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
+    endings: ClassVar[tuple[str, ...]] = ()  # tokens that follow what grows with the length
 
     def __post_init__(self) -> None:
         if not 0 <= self.repetitive <= (1 if self.few else 0):
@@ -122,14 +123,22 @@ class Task(ABC):
     def draw_lengths(
         self, rng: np.random.Generator, count: int, low: int, high: int, fall: float = 1.0
     ) -> IntArray:  # fmt: skip
-        """Every operand's length in low..high, independently; each is `fall` times as frequent as the one below it.
+        """Every operand's length in low..high, independently: all equally often, or, with a fall, geometric.
 
-        With a fall, that nothing is longer than `high` is hardly worth learning: a model that counts gains little.
+        Geometric is what no counting foretells: whatever length is reached, `fall` is the chance that it goes on. What
+        would be longer than `high` is cut to it; see `telling`.
         """
         if fall == 1:
             return rng.integers(low, high, size=(count, self.operands), endpoint=True)
-        shares = fall ** np.arange(high - low + 1)
-        return low + rng.choice(len(shares), size=(count, self.operands), p=shares / shares.sum())
+        return np.minimum(low - 1 + rng.geometric(1 - fall, size=(count, self.operands)), high)
+
+    def telling(self, samples: Samples, lengths: IntArray, high: int) -> BoolArray:
+        """The tokens that end a line of a problem cut to the length `high`: whoever counts knows them without looking.
+
+        A loss on them would teach to end every line there, so with geometric lengths there is none.
+        """
+        longest = np.repeat((lengths == high).any(axis=1), np.diff(samples.starts))
+        return longest & np.isin(samples.tokens, [self.token(name) for name in self.endings])
 
     def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
         """Whether each answer is right: here, every token of it."""

@@ -51,6 +51,7 @@ class Sgd(Task):
     unexplained: float = 0.0
 
     joiner: ClassVar[str] = " "
+    endings: ClassVar[tuple[str, ...]] = ("yp",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
