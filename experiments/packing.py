@@ -34,38 +34,34 @@ class Packing:
         self.task, self.low, self.high = task, low, high
         self.rows, self.context, self.seed, self.steps, self.fall = rows, context, seed, steps, fall
         self.separator = task.token(task.separator)
-        trial, _ = self.draw(np.random.default_rng([seed, 0]), 64)
+        trial = self.draw(np.random.default_rng([seed, 0]), 64)
         self.mean_size = len(trial.tokens) / len(trial)
 
-    def draw(self, rng: np.random.Generator, count: int, step: int = 0) -> tuple[Samples, BoolArray]:
-        """Samples, and which of their tokens are asked for."""
+    def draw(self, rng: np.random.Generator, count: int, step: int = 0) -> Samples:
         lengths = self.task.draw_lengths(rng, count, self.low, self.high, self.fall)
-        samples = self.task.practice(rng, lengths, min(1.0, step / self.steps))
-        if self.fall == 1:
-            return samples, samples.answered
-        return samples, samples.answered & ~self.task.telling(samples, lengths, self.high)
+        return self.task.practice(rng, lengths, min(1.0, step / self.steps))
 
     def batch(self, step: int, process: int = 0) -> Batch:
         rng = np.random.default_rng([self.seed, 1, step, process])
         wanted = self.rows * (self.context + 1)
-        tokens, asked, since = self.stream(rng, wanted, step)
+        tokens, counted, since = self.stream(rng, wanted, step)
         cut = int(rng.integers(len(tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
         part = slice(cut, cut + wanted)
         visible = since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
-        targets = np.where(asked[part] & visible, tokens[part], IGNORED).reshape(self.rows, -1)
+        targets = np.where(counted[part] & visible, tokens[part], IGNORED).reshape(self.rows, -1)
         rows = tokens[part].reshape(self.rows, -1)
         return Batch(rows[:, :-1], targets[:, 1:])
 
     def stream(self, rng: np.random.Generator, wanted: int, step: int) -> tuple[IntArray, BoolArray, IntArray]:
-        """At least `wanted` tokens; whether each is asked for; and from where on the row must be visible."""
-        parts: list[tuple[IntArray, BoolArray]] = []
+        """At least `wanted` tokens; whether each is part of an answer; and from where on the row must be visible."""
+        parts: list[Samples] = []
         have = 0
         while have < wanted + self.mean_size:
-            samples, asked = self.draw(rng, int((wanted - have) / self.mean_size * 1.1) + 2, step)
-            parts.append((samples.tokens, asked))
-            have += len(samples.tokens)
-        tokens, counted = (np.concatenate(columns) for columns in zip(*parts, strict=True))
-        return tokens, counted, self.visible_since(tokens)
+            parts.append(self.draw(rng, int((wanted - have) / self.mean_size * 1.1) + 2, step))
+            have += len(parts[-1].tokens)
+        tokens = np.concatenate([part.tokens for part in parts])
+        answered = np.concatenate([part.answered for part in parts])
+        return tokens, answered, self.visible_since(tokens)
 
     def visible_since(self, tokens: IntArray) -> IntArray:
         """The beginning of the line before each token's own line: what a token of an answer is made from.

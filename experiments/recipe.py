@@ -27,7 +27,7 @@ class Recipe:
     task: dict[str, Any]
     model: dict[str, Any]  # of TransformerConfig; the vocabulary is the task's
     lengths: tuple[int, int]  # of training samples, both included
-    fall: float = 1.0  # below 1: lengths are geometric, and this is the chance that a problem goes on
+    fall: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
     batch: int  # rows of a step, over all processes
     steps: int

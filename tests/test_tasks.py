@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -183,31 +184,57 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
         Sgd(unexplained=1.2)
 
 
+def ends_by_place(task: Sgd, longest: int) -> dict[int, float]:
+    """Of what is asked after the k-th example of a line of practice, the share in which the line ends."""
+    lengths = task.draw_lengths(rng(), 4000, 1, longest)
+    samples, found = task.practice(rng(), lengths, 0.5), dict[int, list[bool]]()
+    example, end, line = (task.token(name) for name in ("d", "yp", "|"))
+    asked = samples.answered
+    for i in range(len(samples)):
+        row, counts = samples.row(i), asked[samples.starts[i] : samples.starts[i + 1]]
+        begins = np.flatnonzero(row == line)
+        for begin, stop in itertools.pairwise(begins):
+            places = begin + 1 + np.flatnonzero(np.isin(row[begin + 1 : stop], [example, end]))[1:]
+            assert len(places) <= longest
+            for k, place in enumerate(places, 1):
+                if counts[place]:
+                    found.setdefault(k, []).append(row[place] == end)
+    return {k: float(np.mean(ends)) for k, ends in found.items()}
+
+
+def test_among_strays_no_counting_foretells_where_a_line_of_sgd_ends() -> None:
+    plain, strayed = (ends_by_place(Sgd(strays=strays), 6) for strays in (0.0, 0.5))
+    assert plain[6] == 1 and plain[5] > 0.6  # without them the sixth example is always a line's last
+    assert set(strayed) == {1, 2, 3, 4, 5} and all(0.05 < share < 0.6 for share in strayed.values()), strayed
+
+
+def test_strays_stand_before_the_examples_and_are_not_asked_for() -> None:
+    task = Sgd(strays=1.0)
+    drawn = task.practice(rng(), np.array([[2], [5], [5], [3]]), 0.5)
+    seen = 0
+    for i in range(len(drawn)):
+        asked = drawn.answered[drawn.starts[i] : drawn.starts[i + 1]]
+        lines = np.split(np.arange(len(asked)), np.flatnonzero(drawn.row(i) == task.token("|"))[:-1] + 1)
+        examples = drawn.prompt(i)[1:-1].tolist()
+        for t, places in enumerate(lines[1:]):
+            line, left = drawn.row(i)[places].tolist(), examples[: len(examples) - 5 * t]
+            end = line.index(task.token("yp"))
+            assert line[end - len(left) : end] == left and end % 5 == 0 and end <= 25
+            assert not asked[places[: end - len(left)]].any() and asked[places[end - len(left) + 2 : end]].all()
+            assert asked[places[end]] == (end < 25) and asked[places[end + 1 :]].all()
+            seen += end > len(left)
+    assert seen > 5
+    assert drawn.silent is not None and not np.any(task.sample(rng(), 6, count=50).silent)
+    with pytest.raises(ValueError, match=r"strays is -0\.5"):
+        Sgd(strays=-0.5)
+
+
 def test_lengths_fall_off_geometrically() -> None:
     drawn = Sgd().draw_lengths(rng(), 40_000, 2, 6, fall=0.5)
     shares = np.bincount(drawn[:, 0], minlength=7)[2:] / 40_000
-    assert len(shares) == 5 and np.allclose(shares, np.array([8, 4, 2, 1, 1]) / 16, atol=0.01)
+    assert len(shares) == 5 and np.allclose(shares, np.array([16, 8, 4, 2, 1]) / 31, atol=0.01)
     even = np.bincount(Sgd().draw_lengths(rng(), 40_000, 2, 6)[:, 0])[2:] / 40_000
     assert np.allclose(even, 0.2, atol=0.01)
-
-
-def test_with_geometric_lengths_no_counting_foretells_where_a_line_of_sgd_ends() -> None:
-    """Of what is asked after the k-th example of line t, the same share is `yp` for all t and k."""
-    task = Sgd()
-    samples, asked = Packing(task, (1, 5), rows=1, context=60, seed=0, fall=0.7).draw(rng(), 20_000)
-    places: dict[tuple[int, int], list[bool]] = {}
-    for i in range(len(samples)):
-        row, counts = samples.row(i), asked[samples.starts[i] : samples.starts[i + 1]]
-        line = (row == task.token("|")).cumsum()
-        for t in range(1, int(line[-1])):
-            here = np.flatnonzero(line == t)
-            (end,) = here[row[here] == task.token("yp")]
-            for k, place in enumerate(range(here[0] + 1, end + 1, 5)):
-                if counts[place] and k:  # what follows `|` is always an example
-                    places.setdefault((t, k), []).append(place == end)
-    shares = {at: float(np.mean(ends)) for at, ends in places.items()}
-    assert set(shares) == {(t, k) for t in range(1, 5) for k in range(1, 6 - t)}  # never where only a yp can come
-    assert all(abs(share - 0.3) < 0.05 for share in shares.values()), shares  # the rarest has about 4,800 of 20,000
 
 
 def test_sgd_forgives_two_hundredths_and_no_more() -> None:

@@ -19,6 +19,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 HOLE = -1
+SILENT = 1 << 20  # a piece's token plus this is written, but not asked for in training
 MANY = 1 << 30  # a variety that restricts nothing
 LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
 
@@ -31,6 +32,7 @@ class Samples:
     starts: IntArray
     prompts: IntArray
     truth: Any = None  # what a tolerant check compares with
+    silent: BoolArray | None = None  # of every token; none: no token of an answer is
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -46,10 +48,11 @@ class Samples:
 
     @property
     def answered(self) -> BoolArray:
-        """For every token, whether it belongs to an answer."""
+        """For every token, whether it belongs to an answer and is asked for."""
         sizes = np.diff(self.starts)
         within = np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], sizes)
-        return within >= np.repeat(self.prompts, sizes)
+        answer = within >= np.repeat(self.prompts, sizes)
+        return answer if self.silent is None else answer & ~self.silent
 
 
 def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any = None) -> Samples:
@@ -63,12 +66,18 @@ def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any =
     table = np.concatenate((left, right), axis=1)
     kept = table != HOLE
     starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
-    return Samples(table[kept].astype(np.int64), starts, (left != HOLE).sum(axis=1), truth)
+    tokens = table[kept].astype(np.int64)
+    return Samples(tokens % SILENT, starts, (left != HOLE).sum(axis=1), truth, tokens >= SILENT)
 
 
 def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
     """`values`, with holes where not present."""
     return np.where(present, values, HOLE)
+
+
+def hushed(piece: IntArray, where: npt.ArrayLike) -> IntArray:
+    """The piece with its tokens silent in these places."""
+    return np.where((piece != HOLE) & where, piece | SILENT, piece)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -88,7 +97,6 @@ class Task(ABC):
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
-    endings: ClassVar[tuple[str, ...]] = ()  # tokens that follow what grows with the length
 
     def __post_init__(self) -> None:
         if not 0 <= self.repetitive <= (1 if self.few else 0):
@@ -123,22 +131,14 @@ class Task(ABC):
     def draw_lengths(
         self, rng: np.random.Generator, count: int, low: int, high: int, fall: float = 1.0
     ) -> IntArray:  # fmt: skip
-        """Every operand's length in low..high, independently: all equally often, or, with a fall, geometric.
+        """Every operand's length in low..high, independently; each is `fall` times as frequent as the one below it.
 
-        Geometric is what no counting foretells: whatever length is reached, `fall` is the chance that it goes on. What
-        would be longer than `high` is cut to it; see `telling`.
+        With a fall, that nothing is longer than `high` is hardly worth learning: a model that counts gains little.
         """
         if fall == 1:
             return rng.integers(low, high, size=(count, self.operands), endpoint=True)
-        return np.minimum(low - 1 + rng.geometric(1 - fall, size=(count, self.operands)), high)
-
-    def telling(self, samples: Samples, lengths: IntArray, high: int) -> BoolArray:
-        """The tokens that end a line of a problem cut to the length `high`: whoever counts knows them without looking.
-
-        A loss on them would teach to end every line there, so with geometric lengths there is none.
-        """
-        longest = np.repeat((lengths == high).any(axis=1), np.diff(samples.starts))
-        return longest & np.isin(samples.tokens, [self.token(name) for name in self.endings])
+        shares = fall ** np.arange(high - low + 1)
+        return low + rng.choice(len(shares), size=(count, self.operands), p=shares / shares.sum())
 
     def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
         """Whether each answer is right: here, every token of it."""

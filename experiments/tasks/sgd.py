@@ -19,7 +19,7 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, lay_out, where_present
+from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, hushed, lay_out, where_present
 
 Reals = npt.NDArray[np.float64]
 NUMBERS, MIDDLE = 200, 100
@@ -44,19 +44,26 @@ class Steps:
 class Sgd(Task):
     """`unexplained` is the share of training problems whose labels are drawn by chance. Where y = w . x, the prediction
     can be guessed from the label next to it, and a model that does so never learns the product. Tests have none.
+
+    `strays` is the share of a training problem's lines before whose examples stand others, by chance, that belong
+    nowhere, up to the longest line there is anyway. How many examples a line has had then says nothing about whether
+    it ends. A model that counted them would end every line at the longest it was trained on; it must look for the
+    example in the line before instead. Strays, what follows from none of the text because of them, and the end of the
+    longest lines, which can be known by counting alone, are not asked for. Tests have no strays.
     """
 
     rate: float = 0.5
     tolerance: int = 2  # number tokens
     unexplained: float = 0.0
+    strays: float = 0.0
 
     joiner: ClassVar[str] = " "
-    endings: ClassVar[tuple[str, ...]] = ("yp",)
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.unexplained <= 1:
-            raise ValueError(f"unexplained is {self.unexplained}; a share lies between 0 and 1")
+        for name in ("unexplained", "strays"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; a share lies between 0 and 1")
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -67,26 +74,34 @@ class Sgd(Task):
         return {i: (i - MIDDLE) / MIDDLE for i in range(NUMBERS)}
 
     def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
-        return self.draw(rng, lengths[:, 0], unexplained=0.0)
+        x, y = draw_examples(rng, lengths[:, 0])
+        return self.lay_out_runs(x, y, lengths[:, 0])
 
     def practice(self, rng: np.random.Generator, lengths: IntArray, progress: float) -> Samples:
-        return self.draw(rng, lengths[:, 0], self.unexplained)
-
-    def draw(self, rng: np.random.Generator, sizes: IntArray, unexplained: float) -> Samples:
-        x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
-        truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
-        y = (x * truth).sum(axis=2)
-        if unexplained:
-            by_chance = rng.random((len(sizes), 1)) < unexplained
+        sizes = lengths[:, 0]
+        x, y = draw_examples(rng, sizes)
+        if self.unexplained:
+            by_chance = rng.random((len(sizes), 1)) < self.unexplained
             y = np.where(by_chance, rng.uniform(-CHANCE, CHANCE, size=y.shape), y)
-        return self.lay_out_runs(x, y, sizes)
+        return self.lay_out_runs(x, y, sizes, self.draw_strays(rng, sizes) if self.strays else None)
+
+    def draw_strays(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
+        """(samples, lines, examples, 5): their tokens, and holes."""
+        longest = int(sizes.max())
+        left_over = sizes[:, None] - np.arange(longest)
+        most = np.where(left_over > 0, longest - left_over, 0)
+        count = np.maximum(rng.integers(most, endpoint=True), rng.integers(most, endpoint=True))
+        count = np.where(rng.random(most.shape) < self.strays, count, 0)
+        shape = (*most.shape, longest)
+        spelled = self.spell_examples(rng.uniform(-1, 1, (*shape, 2)), rng.uniform(-CHANCE, CHANCE, shape))
+        return where_present((np.arange(longest) < count[..., None])[..., None], spelled)
 
     def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
         """The one sample on these examples, (n, 2) and (n,)."""
         inputs, labels = np.asarray(x, dtype=float)[None], np.asarray(y, dtype=float)[None]
         return self.lay_out_runs(inputs, labels, np.array([labels.shape[1]]))
 
-    def lay_out_runs(self, x: Reals, y: Reals, sizes: IntArray) -> Samples:
+    def lay_out_runs(self, x: Reals, y: Reals, sizes: IntArray, strays: IntArray | None = None) -> Samples:
         run = descend(x, y, sizes, self.rate)
         examples = self.spell_examples(x, y)
         last = run.weights[np.arange(len(sizes)), sizes - 1]
@@ -95,17 +110,19 @@ class Sgd(Task):
             return lay_out(prompt, [self.const(["cur"]), quantised(last), self.const(["|"])], last)
         answer: list[IntArray] = []
         for t in range(x.shape[1]):
-            pieces = [left(examples, sizes - t), self.const(["yp"]), quantised(run.predicted[:, t, None]),
-                      self.const(["g"]), quantised(run.gradient[:, t]), self.const(["cur"]),
-                      quantised(run.weights[:, t]), self.const(["|"])]  # fmt: skip
+            copied = [left(examples, sizes - t), self.const(["yp"])]
+            if strays is not None:
+                copied = among_strays(copied, sizes - t, strays[:, t], strays[:, max(t - 1, 0)])
+            pieces = [*copied, quantised(run.predicted[:, t, None]), self.const(["g"]), quantised(run.gradient[:, t]),
+                      self.const(["cur"]), quantised(run.weights[:, t]), self.const(["|"])]  # fmt: skip
             answer += [where_present((t < sizes)[:, None], piece) for piece in pieces]
         return lay_out(prompt, answer, last)
 
     def spell_examples(self, x: Reals, y: Reals) -> IntArray:
-        """(samples, examples, 5): `d x1 x2 , y`."""
+        """(..., examples, 5): `d x1 x2 , y`."""
         shape = (*y.shape, 1)
         d, comma = (np.full(shape, self.token(name)) for name in ("d", ","))
-        return np.concatenate((d, quantised(x), comma, quantised(y)[:, :, None]), axis=2)
+        return np.concatenate((d, quantised(x), comma, quantised(y)[..., None]), axis=-1)
 
     def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
         """Whether the last weights are within the tolerance of the truth in both coordinates."""
@@ -124,6 +141,25 @@ def left(examples: IntArray, count: IntArray) -> IntArray:
     """The piece that spells the first `count` examples of every sample."""
     present = np.arange(examples.shape[1]) < count[:, None]
     return np.where(present[:, :, None], examples, HOLE).reshape(len(examples), -1)
+
+
+def among_strays(copied: list[IntArray], count: IntArray, here: IntArray, before: IntArray) -> list[IntArray]:
+    """The pieces (examples and `yp`) of a line of `count` examples, with the strays of this line put before them.
+
+    With strays here or in the line before, nothing tells which number a line must begin with.
+    """
+    examples, end = copied
+    both = (here[:, :, 0] != HOLE) | (before[:, :, 0] != HOLE)
+    unknown = both.any(axis=1)[:, None] & (np.arange(examples.shape[1]) < 2)
+    longest = count + (here[:, :, 0] != HOLE).sum(axis=1) == here.shape[1]
+    return [hushed(here.reshape(len(here), -1), True), hushed(examples, unknown), hushed(end, longest[:, None])]
+
+
+def draw_examples(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
+    """Inputs (samples, examples, 2), and labels that some weights explain."""
+    x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
+    truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
+    return x, (x * truth).sum(axis=2)
 
 
 def descend(x: Reals, y: Reals, sizes: IntArray, rate: float) -> Steps:
