@@ -68,11 +68,16 @@ def answers(model: Transformer, samples: Samples, context: int | None) -> list[n
         part = order[start : start + together]
         counts = [len(samples.answer(i)) for i in part]
         prompts = [samples.prompt(i).tolist() for i in part]
-        with torch.inference_mode():
-            said = model.generate(prompts, max(counts), context=context, advance=min(ADVANCE, context or ADVANCE))
+        said = decoded(model, prompts, max(counts), context)
         for i, prompt, row, count in zip(part, prompts, said, counts, strict=True):
             found[i] = np.asarray(row)[len(prompt) : len(prompt) + count]
     return found
+
+
+def decoded(model: Transformer, prompts: list[list[int]], count: int, context: int | None) -> list[list[int]]:
+    """Prompts of like size, each with `count` more tokens."""
+    with torch.inference_mode():
+        return model.generate(prompts, count, context=context, advance=min(ADVANCE, context or ADVANCE))
 
 
 def accuracy(
@@ -112,8 +117,7 @@ def rollout(
         if len(rows):
             prompts = truth[rows, step - 1]  # what the model wrote, since it has been right so far
             width = prompts.shape[1]
-            with torch.inference_mode():
-                said = model.generate(prompts.tolist(), width, context=context)
+            said = decoded(model, prompts.tolist(), width, context)
             alive[rows] = (np.array(said)[:, width:] == truth[rows, step]).all(axis=1)
         results.append(result(name, length, alive.copy(), step))
     return results
@@ -181,7 +185,8 @@ def evaluate(
 ) -> list[Result]:  # fmt: skip
     """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid.
 
-    Where no lengths are asked for, these are the usual ones, and rollouts are at twice the training length only.
+    Where no lengths are asked for, these are the usual ones, and rollouts are at twice the training length only. They
+    begin with the tapes of the accuracy at that length, which is their first step.
     """
     c, chosen = checkpoint, list(lengths) or checkpoint.usual_lengths
     if (steps or gram) and not c.is_machine:
@@ -192,10 +197,11 @@ def evaluate(
     results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
     for length in chosen:
         if steps and isinstance(c.task, TuringRasp) and (lengths or length == 2 * c.lengths[1]):
-            results += rollout(c.model, c.task, length, steps, examples, **options)
+            results += rollout(c.model, c.task, length, steps, examples, **options)[1:]
         if gram and isinstance(c.task, TuringRasp):
             results += by_repeats(c.model, c.task, length, gram, examples, **options)
-    return results + [accuracy(c.model, c.task, (a, b), grid_examples, **options) for a in grid for b in grid]
+    each = min(examples, grid_examples)
+    return results + [accuracy(c.model, c.task, (a, b), each, **options) for a in grid for b in grid]
 
 
 def band(results: Sequence[Result], name: str) -> list[Result]:
@@ -203,14 +209,14 @@ def band(results: Sequence[Result], name: str) -> list[Result]:
     from scipy.stats import t
 
     merged = []
-    for length, step in dict.fromkeys((r.length, r.rollout) for r in results):
-        shares = np.array([r.accuracy for r in results if (r.length, r.rollout) == (length, step)])
-        total = sum(r.examples for r in results if (r.length, r.rollout) == (length, step))
+    for length, step, group in dict.fromkeys((r.length, r.rollout, r.group) for r in results):
+        those = [r for r in results if (r.length, r.rollout, r.group) == (length, step, group)]
+        shares, total = np.array([r.accuracy for r in those]), sum(r.examples for r in those)
         spread = 0.0
         if len(shares) > 1:
             spread = float(t.ppf(0.975, len(shares) - 1) * shares.std(ddof=1) / math.sqrt(len(shares)))
         mean = float(shares.mean())
-        merged.append(Result(name, length, mean, max(0.0, mean - spread), min(1.0, mean + spread), total, step))
+        merged.append(Result(name, length, mean, max(0.0, mean - spread), min(1.0, mean + spread), total, step, group))
     return merged
 
 

@@ -104,8 +104,8 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8, "strays": 0.5},
-        model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4), lengths=(1, 8), fall=0.9,
+        task={"name": "sgd", "unexplained": 0.8, "strays": 0.6},
+        model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4), lengths=(1, 8), fall=0.8,
         context=192, batch=21, steps=6000, warmup=240, blur=1.0, waves=0.75, probes=(8, 12),
         **{**_CPU, "probe_every": 500},
     ),

@@ -43,7 +43,7 @@ class Recipe:
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
     waves: float = 1.0  # share of the columns in which tokens that are numbers begin as waves of their value
     seed: int = 0
-    precision: str = "no"  # or "bf16", on CUDA
+    precision: str = "no"  # or "bf16"
     compiled: bool = False  # torch.compile
     probes: tuple[int, ...] = ()  # lengths tried during training
     probe_every: int = 500
@@ -110,7 +110,7 @@ class Recipe:
         if steps <= now:
             raise ValueError(f"the run has done {now} steps; it can end at a later step only, not at {steps}")
         if now <= self.warmup or steps == self.steps:
-            return self.changed(steps=steps)
+            return self.changed(steps=steps, warmup=min(self.warmup, steps))
         kept = tuple(bend for bend in self.bends if bend[0] < now)
         return self.changed(steps=steps, bends=(*kept, (now, self.factor(now))))
 

@@ -20,10 +20,20 @@ from torch import Tensor
 from torch.optim import Optimizer
 
 STATE = "state.safetensors"
+NOTED = {"recipe", "steps_done", "seconds", "curve", "probes"}
+REQUIRED = {"task", "model", "lengths", "context", "batch", "steps"}  # of a recipe
 
 
 class TrainingError(ValueError):
     """Why a run ended early, in a sentence."""
+
+
+class Interrupted(Exception):
+    """A person stopped the run; says where it is kept."""
+
+
+def damaged(path: Path, why: object) -> TrainingError:
+    return TrainingError(f"{path} is damaged ({why}); remove it to begin anew")
 
 
 def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -63,9 +73,11 @@ def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     try:
         with safe_open(path, framework="pt") as file:
             notes = json.loads((file.metadata() or {})["notes"])
+            if not isinstance(notes, dict) or NOTED - set(notes) or REQUIRED - set(notes["recipe"]):
+                raise ValueError("it does not say what run it is of")
             return {name: file.get_tensor(name) for name in file.keys()}, notes  # noqa: SIM118 - not a dict
     except (SafetensorError, KeyError, ValueError, OSError) as error:
-        raise TrainingError(f"{path} is damaged ({error}); remove it to begin anew") from None
+        raise damaged(path, error) from None
 
 
 def optimizer_tensors(name: str, optimizer: Optimizer) -> dict[str, Tensor]:

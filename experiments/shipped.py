@@ -3,7 +3,13 @@
 from __future__ import annotations
 
 import json
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
+from tempfile import TemporaryDirectory
 from typing import Any
 
 from compile.model import Transformer
@@ -34,26 +40,61 @@ def recipe_of(name: str) -> Recipe:
         if name not in plan:
             raise ValueError(f"no checkpoint is called {name!r}; there are {', '.join(plan)}")
         return plan[name]
-    return Recipe.from_dict(json.loads(path.read_text())["recipe"])
+    return Recipe.from_dict(read_story(path.parent)["recipe"])
 
 
-def ship(run: Path, name: str) -> Path:
-    """Put a run's weights, in half precision, and its story (not its optimizer state) among the shipped checkpoints."""
-    target, story = FOLDER / name, json.loads((run / STORY).read_text())
+@dataclass
+class Parcel:
+    """A checkpoint on its way among the shipped: its folder for now, and what was found there."""
+
+    folder: Path
+    story: dict[str, Any]
+
+    def note(self, results: Sequence[Result]) -> None:
+        self.story = {**self.story, "evaluation": [r.to_dict() for r in results]}
+
+
+@contextmanager
+def shipping(run: Path, name: str) -> Iterator[Parcel]:
+    """Put a run's weights, in half precision, and its story (not its optimizer state) among the shipped checkpoints.
+
+    What is evaluated inside is what is shipped; nothing is, unless that ends well.
+    """
+    target, story = FOLDER / name, read_story(run)
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
     if not story["finished"]:
         raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
-    target.mkdir(parents=True, exist_ok=True)
-    save_weights_and_config(Transformer.from_pretrained(run), target, stored="float16")
-    write_json(target / STORY, {**story, "command": f"turing-programs reproduce {name}"})
-    return target
+    if target.exists() and kind(read_story(target)) != kind(story):
+        raise ValueError(f"{name} is the name of a checkpoint for another task, {kind(read_story(target))}; "
+                         f"{run} is for {kind(story)}: choose another name")  # fmt: skip
+    with TemporaryDirectory() as temporary:
+        parcel = Parcel(Path(temporary) / name, {**story, "command": f"turing-programs reproduce {name}"})
+        parcel.folder.mkdir()
+        save_weights_and_config(Transformer.from_pretrained(run), parcel.folder, stored="float16")
+        yield parcel
+        write_json(parcel.folder / STORY, parcel.story)
+        shutil.copytree(parcel.folder, target, dirs_exist_ok=True)
+
+
+def read_story(folder: Path) -> dict[str, Any]:
+    try:
+        story = json.loads((folder / STORY).read_text())
+    except ValueError as error:
+        raise ValueError(f"{folder / STORY} is damaged ({error})") from None
+    if not isinstance(story, dict) or not {"recipe", "finished"} <= set(story):
+        raise ValueError(f"{folder / STORY} does not tell of a training run; name a folder written by `train`")
+    return story
+
+
+def kind(story: Mapping[str, Any]) -> str:
+    """What a run learns: its task and, of machines, which."""
+    task = story["recipe"]["task"]
+    return " ".join(str(task[key]) for key in ("name", "symbols", "states", "machine_seed", "digits") if key in task)
 
 
 def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
     """What was found when each was shipped, and the longest problem each was trained on: the README's table."""
-    stories = {folder.name: json.loads((folder / STORY).read_text()) for folder in shipped()}
+    stories = {folder.name: read_story(folder) for folder in shipped()}
     results = [Result(**found) for story in stories.values() for found in story["evaluation"]]
     return results, {name: story["recipe"]["lengths"][1] for name, story in stories.items()}
-
-
-def note_evaluation(folder: Path, evaluation: list[dict[str, Any]]) -> None:
-    write_json(folder / STORY, {**json.loads((folder / STORY).read_text()), "evaluation": evaluation})

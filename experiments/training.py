@@ -10,8 +10,11 @@ from __future__ import annotations
 
 import copy
 import math
+import signal
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -29,7 +32,9 @@ from experiments.progress import Display, Reporter
 from experiments.recipe import Recipe, with_steps
 from experiments.run_state import (
     STATE,
+    Interrupted,
     TrainingError,
+    damaged,
     explained,
     load_optimizer,
     optimizer_tensors,
@@ -73,7 +78,7 @@ def make_accelerator(device: str, precision: str = "no") -> Accelerator:
 def need_free_folder(folder: Path, resume: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder for the run")
-    if not resume and (folder / STATE).exists():
+    if not resume and any((folder / name).exists() for name in (STATE, WEIGHTS)):
         raise ValueError(f"{folder} already holds a run; continue it with --resume, or name another folder with -o")
     if not resume:
         folder.mkdir(parents=True, exist_ok=True)
@@ -151,16 +156,26 @@ class Trainer:
 
     def notes(self) -> dict[str, Any]:
         return {"recipe": self.recipe.to_dict(), "steps_done": self.steps_done, "seconds": self.seconds,
-                "curve": self.curve, "probes": self.probes}  # fmt: skip
+                "curve": self.curve, "probes": self.probes, "processes": self.accelerator.num_processes}  # fmt: skip
 
     @torch.no_grad()
     def load(self, folder: Path) -> None:
         tensors, notes = read_state(folder)
         theirs = Recipe.from_dict(notes["recipe"])
+        processes = notes.get("processes", self.accelerator.num_processes)
+        if processes != self.accelerator.num_processes:  # each draws its own rows
+            raise TrainingError(f"{folder} holds a run of {processes} processes, and here are "
+                                f"{self.accelerator.num_processes}; resume with as many")  # fmt: skip
         if not self.recipe.continues(theirs, notes["steps_done"]):
             differing = [k for k, v in theirs.to_dict().items() if self.recipe.to_dict()[k] != v]
             raise TrainingError(f"{folder} holds a run of another recipe (different: {', '.join(differing)}); resume "
                                 "with the same options, or name another folder")  # fmt: skip
+        mine = self.tensors()
+        for name in mine.keys() | tensors.keys():  # before the first step, optimizers have nothing to keep
+            if name in mine and (name not in tensors or tensors[name].shape != mine[name].shape):
+                raise damaged(folder / STATE, f"{name} is missing or of another shape")
+            if not tensors[name].isfinite().all():
+                raise damaged(folder / STATE, f"{name} has values that are no numbers")
         for (name, parameter), value in zip(self.model.named_parameters(), self.average.values, strict=True):
             parameter.copy_(tensors[f"{MODEL}.{name}"])
             value.copy_(tensors[f"{AVERAGE}.{name}"])
@@ -203,9 +218,13 @@ class Run:
     def to_the_end(self) -> dict[str, Any]:
         if self.trainer.steps_done == 0:
             self.save()
-        while self.trainer.steps_done < self.trainer.recipe.steps:
-            self.guarded(self.one_step)
-        self.save()
+        with patiently() as interrupted:
+            while self.trainer.steps_done < self.trainer.recipe.steps and not interrupted():
+                self.guarded(self.one_step)
+            self.save()
+            if self.trainer.steps_done < self.trainer.recipe.steps:
+                raise Interrupted(f"stopped after step {self.trainer.steps_done}, which is kept in {self.folder}; "
+                                  "continue with --resume")  # fmt: skip
         self.trainer.accelerator.wait_for_everyone()
         return self.outcome()
 
@@ -216,12 +235,12 @@ class Run:
         except TrainingError as error:
             if "checkpoint" in str(error):
                 raise
-            raise TrainingError(f"{error}{last}: try a lower learning rate") from None
+            raise TrainingError(f"{error}{last}: begin anew with another --seed or with lower rates") from None
         except (MemoryError, RuntimeError) as error:
             if not is_out_of_memory(error):
                 raise
             raise TrainingError(f"out of memory in step {self.trainer.steps_done + 1}{last}: "
-                                "try a smaller --batch or --context") from None  # fmt: skip
+                                "try a smaller --batch or --context, in another folder (-o)") from None  # fmt: skip
 
     def one_step(self) -> None:
         trainer, started = self.trainer, time.monotonic()
@@ -261,8 +280,26 @@ class Run:
         tokens = trainer.steps_done * recipe.batch * recipe.context
         return {"command": self.command, **trainer.notes(), "tokens": tokens,
                 "finished": trainer.steps_done == recipe.steps, "parameters": trainer.model.parameter_count(),
-                "torch": torch.__version__, "threads": torch.get_num_threads(),
-                "processes": trainer.accelerator.num_processes}  # fmt: skip
+                "torch": torch.__version__, "threads": torch.get_num_threads()}  # fmt: skip
+
+
+@contextmanager
+def patiently() -> Iterator[Callable[[], bool]]:
+    """Ctrl-C waits until a step is whole; the second one does not. Says whether there was one."""
+    received: list[int] = []
+    if threading.current_thread() is not threading.main_thread():  # where Python allows no handlers
+        yield lambda: False
+        return
+
+    def note(number: int, frame: Any) -> None:
+        received.append(number)
+        signal.signal(signal.SIGINT, before)
+
+    before = signal.signal(signal.SIGINT, note)
+    try:
+        yield lambda: bool(received)
+    finally:
+        signal.signal(signal.SIGINT, before)
 
 
 def is_out_of_memory(error: BaseException) -> bool:
@@ -270,11 +307,11 @@ def is_out_of_memory(error: BaseException) -> bool:
 
 
 def thinned(curve: list[dict[str, Any]], most: int = 400) -> list[dict[str, Any]]:
-    """Every second point of a curve that has grown too long; always the same points for the same steps."""
-    if len(curve) <= most:
-        return curve
-    every = 2 * (curve[1]["step"] - curve[0]["step"])
-    return [point for point in curve if (point["step"] - 1) % every == 0]
+    """At most so many points, evenly spaced, and the last; always the same points for the same steps."""
+    last, every = curve[-1]["step"], 1
+    while last > (most - 1) * every:
+        every *= 2
+    return [point for point in curve if (point["step"] - 1) % every == 0 or point["step"] == last]
 
 
 def steps_in(recipe: Recipe, minutes: float, device: str = "auto", trial: int = 6) -> Recipe:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import sys
 from dataclasses import dataclass
 from pathlib import Path
@@ -156,6 +157,9 @@ def test_seeds_make_a_band() -> None:
     assert merged.accuracy == pytest.approx(0.9) and merged.examples == 300
     assert merged.low == pytest.approx(0.9 - 4.302653 * 0.1 / 3**0.5, abs=1e-5) and merged.high == 1.0
     assert band(results[:1], "1")[0].low == 0.8
+    split = [Result("a", 5, share, 0, 1, 10, group=group) for share in (0.2, 0.4) for group in ("all", "repeated")]
+    assert [(r.group, r.examples, round(r.accuracy, 9)) for r in band(split, "2")] == [
+        ("all", 20, 0.3), ("repeated", 20, 0.3)]  # fmt: skip
 
 
 def test_evaluate_asks_each_kind_of_question_only_where_it_makes_sense(untrained: Transformer) -> None:
@@ -207,7 +211,7 @@ def test_the_command_prints_json_and_draws(
     assert run_cli(monkeypatch, "evaluate", str(folder), *arguments, "-o", str(tmp_path / "out")) == 0
     report = json.loads(capsys.readouterr().out)
     assert {"name", "length", "accuracy", "low", "high", "examples", "rollout"} <= set(report["results"][0])
-    assert len(report["results"]) == 2 + 2 * (2 + 2)
+    assert len(report["results"]) == 2 + 2 * (1 + 2)  # lengths; at each the second step, and two kinds of tapes
     assert {p.name for p in (tmp_path / "out").iterdir()} == {"accuracy.png", "rollouts.png", "results.json"}
 
 
@@ -226,6 +230,25 @@ def test_wrong_questions_are_refused(
     given = given if "--examples" in given else [*given, "--examples", "2"]
     assert run_cli(monkeypatch, "evaluate", str(folder), *given) == 2
     assert culprit in capsys.readouterr().err
+
+
+def test_checkpoints_of_the_same_name_are_told_apart(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(folder, tmp_path / "again/model")
+    given = [str(folder), str(tmp_path / "again/model")]
+    assert run_cli(monkeypatch, "evaluate", *given, "--lengths", "3", "--examples", "2", "--json") == 0
+    assert [r["name"] for r in json.loads(capsys.readouterr().out)["results"]] == given
+
+
+def test_what_cannot_be_written_is_refused_before_the_work(
+    folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "file").write_text("")
+    monkeypatch.setattr("experiments.evaluation.evaluate", lambda *_, **__: pytest.fail("it was evaluated"))
+    assert run_cli(monkeypatch, "evaluate", str(folder), "-o", str(tmp_path / "file/out")) == 2
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--seeds") == 2
+    assert "at least two" in capsys.readouterr().err
 
 
 def test_the_readme_table_has_a_row_per_model_and_the_longest_rollout() -> None:

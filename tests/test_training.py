@@ -9,6 +9,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -16,16 +17,17 @@ import numpy as np
 import pytest
 import torch
 from safetensors.torch import load_file
+from torch import Tensor
 
 from compile.model import Transformer
 from experiments import run_state, training
-from experiments.evaluation import accuracy, evaluate, load_checkpoint
+from experiments.evaluation import Result, accuracy, evaluate, load_checkpoint
 from experiments.optimizers import make_optimizers
 from experiments.packing import Batch
 from experiments.presets import PRESETS, planned, preset, with_encoding
 from experiments.recipe import Recipe, with_steps
-from experiments.run_state import STATE, TrainingError
-from experiments.shipped import FOLDER, recipe_of, ship, shipped
+from experiments.run_state import STATE, Interrupted, TrainingError, read_state, write_state
+from experiments.shipped import FOLDER, noted_evaluations, recipe_of, shipped, shipping
 from experiments.training import (
     Trainer,
     make_accelerator,
@@ -162,12 +164,53 @@ def test_another_recipe_is_not_resumed(tmp_path: Path) -> None:
         run_quietly(SHORT, tmp_path)
 
 
-@pytest.mark.parametrize("damage", ["cut", "junk", "missing"])
+def test_a_run_of_two_processes_is_not_resumed_by_one(tmp_path: Path) -> None:
+    run_quietly(with_steps(SHORT, 2), tmp_path)
+    tensors, notes = read_state(tmp_path)
+    write_state(tmp_path, tensors, {**notes, "processes": 2})
+    with pytest.raises(TrainingError, match="2 processes"):
+        run_quietly(with_steps(SHORT, 2), tmp_path, resume=True)
+
+
+def test_ctrl_c_keeps_the_step_that_was_reached(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It comes in the middle of the third step; that one is finished, kept, and the rest is as if nothing had been."""
+    recipe, whole = with_steps(SHORT, 5), Trainer.loss
+
+    def interrupting(self: Trainer, inputs: Tensor, targets: Tensor) -> Tensor:
+        if self.steps_done == 2:
+            signal.raise_signal(signal.SIGINT)
+        return whole(self, inputs, targets)
+
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
+    try:
+        monkeypatch.setattr(Trainer, "loss", interrupting)
+        with pytest.raises(Interrupted, match="after step 3.*--resume"):
+            run_quietly(recipe, tmp_path / "stopped")
+        assert signal.getsignal(signal.SIGINT) is signal.default_int_handler
+    finally:
+        signal.signal(signal.SIGINT, before)
+    monkeypatch.setattr(Trainer, "loss", whole)
+    assert read_state(tmp_path / "stopped")[1]["steps_done"] == 3
+    run_quietly(recipe, tmp_path / "stopped", resume=True)
+    run_quietly(recipe, tmp_path / "whole")
+    assert same(weights(tmp_path / "stopped"), weights(tmp_path / "whole"))
+
+
+@pytest.mark.parametrize("damage", ["cut", "junk", "missing", "empty", "nan", "shapes", "no notes", "no task"])
 def test_a_damaged_state_is_refused(tmp_path: Path, damage: str) -> None:
     run_quietly(with_steps(SHORT, 2), tmp_path)
     state = tmp_path / STATE
+    tensors, notes = read_state(tmp_path)
     if damage == "missing":
         state.unlink()
+    elif damage == "empty":
+        write_state(tmp_path, {}, notes)
+    elif damage in ("nan", "shapes"):
+        harm: Callable[[Tensor], Tensor] = (lambda t: t * torch.nan) if damage == "nan" else (lambda t: t[:1, :1])
+        write_state(tmp_path, {name: harm(t) if t.dim() == 2 else t for name, t in tensors.items()}, notes)
+    elif damage.startswith("no "):
+        wrong = {"recipe": notes["recipe"]} if damage == "no notes" else {**notes, "recipe": {}}
+        write_state(tmp_path, tensors, wrong)
     else:
         state.write_bytes(state.read_bytes()[:1000] if damage == "cut" else b"junk" * 100)
     with pytest.raises(TrainingError, match="state.safetensors"):
@@ -283,6 +326,11 @@ def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
      (["train", "addition-cpu", "--machine-seed", "1"], "machine_seed"),
      (["train", "tm-tiny", "--resume", "-o", "/nowhere/at/all"], "/nowhere/at/all"),
      (["train", "tm-tiny", "--context", "1"], "at least 2 tokens"),
+     (["train", "tm-tiny", "--context", "4"], "nothing to learn"), (["train", "tm-tiny", "--seed", "-1"], "seed"),
+     (["train", "tm-tiny", "--lengths", ""], "range of lengths"),
+     (["train", "tm-tiny", "--threads", "9999"], "threads"),
+     (["train", "tm-tiny", "--resume", "--minutes", "3"], "--minutes"),
+     (["train", "tm-tiny", "-o", "experiments/checkpoints/tm-0"], "already holds a run"),
      (["train", "tm-tiny", "-o", "pyproject.toml"], "pyproject.toml"),
      (["reproduce", "nothing"], "nothing")],
 )  # fmt: skip
@@ -376,8 +424,10 @@ def test_curves_stay_short_and_are_the_same_however_they_grew() -> None:
     curve: list[dict[str, Any]] = []
     for step in range(1, 3001):
         curve = thinned([*curve, {"step": step, "loss": 0.0}], most=50)
-    assert len(curve) <= 50 and curve[0]["step"] == 1
-    assert len({b["step"] - a["step"] for a, b in zip(curve[:-2], curve[1:-1], strict=True)}) <= 2
+    steps = [point["step"] for point in curve]
+    assert 25 <= len(steps) <= 50 and steps[0] == 1 and steps[-1] == 3000
+    assert set(np.diff(steps[:-1])) == {64}  # evenly from the first to the last
+    assert thinned(curve, most=50) == curve
 
 
 def test_minutes_choose_the_number_of_steps() -> None:
@@ -477,18 +527,44 @@ def test_shipped_checkpoints_are_what_their_story_says(folder: Path) -> None:
     assert found.high >= claimed["low"] and found.low <= claimed["high"]
 
 
-def test_a_run_is_shipped_in_half_precision_and_says_the_same(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    monkeypatch.setattr("experiments.shipped.FOLDER", tmp_path / "shipped")
+def test_a_run_is_shipped_in_half_precision_and_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = tmp_path / "shipped/small"
+    monkeypatch.setattr("experiments.shipped.FOLDER", folder.parent)
     train(with_steps(SHORT, 2), tmp_path / "run", device="cpu", quiet=True)
-    folder = ship(tmp_path / "run", "small")
+    with shipping(tmp_path / "run", "small") as parcel:
+        assert load_checkpoint(parcel.folder).name == "small" and not folder.exists()
+        parcel.note([Result("small", 6, 0.5, 0.4, 0.6, 100)])
     whole, half = (Transformer.from_pretrained(path) for path in (tmp_path / "run", folder))
     assert (folder / "model.safetensors").stat().st_size < 0.6 * (tmp_path / "run/model.safetensors").stat().st_size
     tokens = torch.arange(6).expand(2, 6)
     assert torch.allclose(whole(tokens), half(tokens), atol=1e-2) and not torch.equal(whole(tokens), half(tokens))
     assert json.loads((folder / "training.json").read_text())["command"] == "turing-programs reproduce small"
     assert recipe_of("small") == with_steps(SHORT, 2)
+    assert noted_evaluations() == ([Result("small", 6, 0.5, 0.4, 0.6, 100)], {"small": SHORT.lengths[1]})
+
+
+def test_nothing_is_shipped_unless_its_evaluation_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("experiments.shipped.FOLDER", tmp_path / "shipped")
+    train(with_steps(SHORT, 1), tmp_path / "run", device="cpu", quiet=True)
+    with pytest.raises(KeyboardInterrupt), shipping(tmp_path / "run", "small"):
+        raise KeyboardInterrupt
+    for name in ("../escaped", "", "a b", ".hidden"):
+        with pytest.raises(ValueError, match="no name for a checkpoint"), shipping(tmp_path / "run", name):
+            pass
+    assert not (tmp_path / "shipped").exists() and not (tmp_path / "escaped").exists()
+    with shipping(tmp_path / "run", "small") as parcel:
+        parcel.note([])
+    other = SHORT.changed(task={**SHORT.task, "machine_seed": 5})
+    train(with_steps(other, 1), tmp_path / "other", device="cpu", quiet=True)
+    with pytest.raises(ValueError, match="another task"), shipping(tmp_path / "other", "small"):
+        pass
+
+
+@pytest.mark.parametrize("story", ["{", "[]", "{}"])
+def test_a_run_without_its_story_is_not_shipped(tmp_path: Path, story: str) -> None:
+    (tmp_path / "training.json").write_text(story)
+    with pytest.raises(ValueError, match=r"training\.json"), shipping(tmp_path, "small"):
+        pass
 
 
 def test_a_run_that_is_not_finished_is_not_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -496,5 +572,5 @@ def test_a_run_that_is_not_finished_is_not_shipped(tmp_path: Path, monkeypatch: 
     train(with_steps(SHORT, 1), tmp_path / "run", device="cpu", quiet=True)
     story = json.loads((tmp_path / "run/training.json").read_text())
     (tmp_path / "run/training.json").write_text(json.dumps({**story, "finished": False}))
-    with pytest.raises(ValueError, match="not finished"):
-        ship(tmp_path / "run", "small")
+    with pytest.raises(ValueError, match="not finished"), shipping(tmp_path / "run", "small"):
+        pass

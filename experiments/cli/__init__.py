@@ -44,22 +44,20 @@ for _group in (verify, run, compile, train, compare, inspect, machines, graph):
 app.add_typer(bench.app, name="bench")
 
 
+INTERRUPTED = 130
 _BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this version of typer keeps it
 
 
 def main() -> None:
     """Run the command line; what is wrong with the input is said in one sentence."""
     try:
-        sys.exit(app(standalone_mode=False) or 0)
-    except (KeyboardInterrupt, typer.Abort):
-        typer.echo("interrupted", err=True)
-        sys.exit(130)
+        code = app(standalone_mode=False) or 0  # typer turns Ctrl-C into this code, and a closed pipe into an exit
+        if code == INTERRUPTED:
+            typer.echo("interrupted", err=True)
+        sys.exit(code)
     except _BadUsage as error:
         _explain_usage(error)
         sys.exit(2)
-    except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # the reader (head, less) has gone
-        sys.exit(0)
     except (ValueError, OverflowError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("TURING_PROGRAMS_DEBUG"):
             raise

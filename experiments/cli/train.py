@@ -2,8 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -24,7 +28,8 @@ SaveOption = Annotated[float, typer.Option(min=0, help="Minutes between checkpoi
 EncodingOption = Annotated[
     str | None, typer.Option(help="hard_alibi, nope, alibi, rope, absolute, learned, t5, fire.")
 ]
-ThreadsOption = Annotated[int | None, typer.Option(min=1, help="CPU threads.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="CPU threads.")]
+MOST = 2**32 - 1  # of a seed
 
 
 def register(app: typer.Typer) -> None:
@@ -46,8 +51,8 @@ def train(
     device: DeviceOption = "auto",
     minutes: Annotated[float | None, typer.Option(help="Choose the number of steps to take about this long.")] = None,
     steps: Annotated[int | None, typer.Option(help="Number of steps; with --resume, end at this one.")] = None,
-    seed: Annotated[int | None, typer.Option(help="Of weights and data.")] = None,
-    machine_seed: Annotated[int | None, typer.Option(help="Which random machine, for Turing machines.")] = None,
+    seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Of weights and data.")] = None,
+    machine_seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Which random machine, of tm-*.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows of a step.")] = None,
     context: Annotated[int | None, typer.Option(help="Tokens of a row.")] = None,
     lengths: Annotated[str | None, typer.Option(help="Training lengths, such as 2-20.")] = None,
@@ -62,7 +67,8 @@ def train(
     """Train a transformer on one of the paper's tasks, from a preset."""
     from experiments.presets import preset, with_encoding
 
-    changes = {"batch": batch, "context": context, "seed": seed, "lengths": read_range(lengths) if lengths else None}
+    changes = {"batch": batch, "context": context, "seed": seed,
+               "lengths": None if lengths is None else read_range(lengths)}  # fmt: skip
     recipe = preset(name).changed(**{key: value for key, value in changes.items() if value is not None})
     recipe = with_task(recipe, machine_seed, scratchpad)
     recipe = recipe if encoding is None else with_encoding(recipe, encoding)
@@ -89,12 +95,16 @@ def reproduce(
 def evaluate(
     checkpoints: Annotated[list[str] | None, typer.Argument(help="Folders of runs, or names of shipped ones.")] = None,
     shipped: Annotated[bool, typer.Option("--shipped", help="All that come with this repository.")] = False,
-    lengths: Annotated[str | None, typer.Option(help="Such as 20,40,60. Default: 1, 1.5, 2, 3 x training.")] = None,
+    lengths: Annotated[
+        str | None, typer.Option(help="Such as 20,40,60. Default: 1 and 1.5 times the trained; machines: also 2, 3.")
+    ] = None,
     rollout: Annotated[int, typer.Option(min=0, help="Machine steps in a row.")] = 0,
     gram: Annotated[int, typer.Option(min=0, help="Split by whether the tape repeats an n-gram of this size.")] = 0,
-    grid: Annotated[str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition).")] = None,
+    grid: Annotated[
+        str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition); at most 96 problems each.")
+    ] = None,
     examples: Annotated[int, typer.Option(min=1, help="Problems per length.")] = 288,
-    seed: Annotated[int, typer.Option(help="Of the test problems.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Of the test problems.")] = 0,
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
@@ -106,25 +116,32 @@ def evaluate(
     from experiments import evaluation
     from experiments.devices import choose_device
     from experiments.run_state import write_json
-    from experiments.shipped import find, note_evaluation
+    from experiments.shipped import find, shipping
     from experiments.shipped import shipped as shipped_folders
 
-    chosen = choose_device(device)
+    chosen, asked_lengths, asked_grid = choose_device(device), read_numbers(lengths), read_numbers(grid)
     folders = [find(name) for name in checkpoints or ()] + (shipped_folders() if shipped else [])
     if not folders:
         raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
-    if ship is not None:
-        folders = [put_among_shipped(folders, ship)]
+    if ship is not None and len(folders) != 1:
+        raise ValueError(f"--ship keeps one run under one name; {len(folders)} were given")
+    if seeds and len(folders) < 2:
+        raise ValueError("--seeds takes the mean over several checkpoints; name at least two")
+    need_folder(output)
     results, trained = [], {}
-    for checkpoint in loaded(folders, chosen):
-        trained[checkpoint.name] = checkpoint.lengths[1]
-        asked = len(folders) == 1  # of one, everything; of several, each is asked what it can answer
-        machine, pairs = asked or checkpoint.is_machine, asked or checkpoint.task.operands == 2
-        results += evaluation.evaluate(checkpoint, read_numbers(lengths), rollout * machine, examples=examples,
-                                       seed=seed, gram=gram * machine, grid=read_numbers(grid) * pairs)  # fmt: skip
-    if ship is not None:
-        note_evaluation(folders[0], [r.to_dict() for r in results])
+    with shipping(folders[0], ship) if ship is not None else nullcontext() as kept:
+        for checkpoint in loaded([kept.folder] if kept else folders, chosen):
+            trained[checkpoint.name] = checkpoint.lengths[1]
+            alone = len(folders) == 1  # of one, everything; of several, each is asked what it can answer
+            machine, pairs = alone or checkpoint.is_machine, alone or checkpoint.task.operands == 2
+            results += evaluation.evaluate(checkpoint, asked_lengths, rollout * machine, examples=examples,
+                                           seed=seed, gram=gram * machine, grid=asked_grid * pairs)  # fmt: skip
+        if kept:
+            kept.note(results)
     if seeds:
+        if len(set(trained.values())) > 1:
+            told = ", ".join(f"{name} to {longest}" for name, longest in trained.items())
+            raise ValueError(f"--seeds takes the mean over seeds of one experiment; these differ in length: {told}")
         results = evaluation.band(results, f"{len(folders)} seeds")
         trained = {f"{len(folders)} seeds": max(trained.values())}
     report = {"results": [r.to_dict() for r in results], "examples": examples, "seed": seed, "versions": versions()}
@@ -145,7 +162,7 @@ def figure(
     name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
     examples: Annotated[int, typer.Option(min=1, help="Problems per length.")] = 288,
-    seed: Annotated[int, typer.Option(help="Of the test problems.")] = 0,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Of the test problems.")] = 0,
     device: DeviceOption = "auto",
     json: JsonOption = False,
 ) -> None:
@@ -163,12 +180,13 @@ def figure(
     if missing:
         raise ValueError(f"the figure {name!r} shows {', '.join(missing)}, which is not shipped; "
                          f"train it with `turing-programs reproduce {missing[0]}`")  # fmt: skip
+    folder = output or Path("figures") / name
+    need_folder(folder)
     results = []
     for checkpoint in loaded([FOLDER / c for c in chosen.checkpoints], where):
         results += evaluation.evaluate(checkpoint, (), chosen.steps, examples=examples, seed=seed, grid=chosen.grid)
     if chosen.as_band:
         results = evaluation.band(results, f"{len(chosen.checkpoints)} seeds")
-    folder = output or Path("figures") / name
     made = draw(results, folder)
     report = {"figure": name, "about": chosen.about, "results": [r.to_dict() for r in results], "examples": examples,
               "seed": seed, "versions": versions()}  # fmt: skip
@@ -180,22 +198,21 @@ def figure(
 
 
 def loaded(folders: list[Path], device: str) -> Iterator[Checkpoint]:
-    """One checkpoint after the other, with a bar that shows how many are done."""
+    """One checkpoint after the other, with a bar that shows how many are done. Those of the same name go by path."""
     from experiments.evaluation import load_checkpoint
 
+    names = Counter(folder.resolve().name for folder in folders)
     with progress_bar("evaluating", len(folders)) as tell:
         for done, folder in enumerate(folders):
             tell(done, len(folders))
-            yield load_checkpoint(folder, device)
+            checkpoint = load_checkpoint(folder, device)
+            yield checkpoint if names[checkpoint.name] == 1 else replace(checkpoint, name=str(folder))
 
 
-def put_among_shipped(folders: list[Path], name: str) -> Path:
-    """What is evaluated is then what is shipped."""
-    from experiments.shipped import ship
-
-    if len(folders) != 1:
-        raise ValueError(f"--ship keeps one run under one name; {len(folders)} were given")
-    return ship(folders[0], name)
+def need_folder(folder: Path | None) -> None:
+    """Refuse one that cannot be made before the work is done, not after it."""
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
 
 
 def run_recipe(
@@ -214,6 +231,8 @@ def run_recipe(
         raise ValueError("--minutes and --steps both say how long to train; give one of them")
     if steps is not None and steps < 1:
         raise ValueError(f"--steps is {steps}; expected at least 1")
+    if resume and minutes is not None:
+        raise ValueError("--minutes is for a new run; one that is resumed ends where it was meant to, or at --steps")
     if resume:  # the run knows how long it was meant to be; --steps makes it end at another step
         notes = read_state(folder)[1]
         begun = Recipe.from_dict(notes["recipe"])
@@ -224,11 +243,17 @@ def run_recipe(
     elif minutes is not None:
         training.need_free_folder(folder, resume)
         recipe = training.steps_in(recipe, minutes, device)
-    outcome = training.train(recipe, folder, device=device, resume=resume, save_minutes=save_minutes,
-                             command=" ".join(["turing-programs", *sys.argv[1:]]))  # fmt: skip
+    try:
+        outcome = training.train(recipe, folder, device=device, resume=resume, save_minutes=save_minutes,
+                                 command=" ".join(["turing-programs", *sys.argv[1:]]))  # fmt: skip
+    except training.Interrupted as stopped:
+        typer.echo(str(stopped), err=True)
+        raise typer.Exit(130) from None
+    if int(os.environ.get("RANK", "0")) > 0:  # of several processes the first one speaks
+        return
     if json:
         print_json({**outcome, "output": str(folder), "versions": versions()})
-    elif outcome["processes"] == 1:
+    else:
         typer.echo(f"wrote {folder} after {outcome['steps_done']} steps, {outcome['tokens']:,} tokens and "
                    f"{outcome['seconds'] / 60:.1f} minutes; try: turing-programs evaluate {folder}")  # fmt: skip
 

@@ -45,4 +45,6 @@ def make_task(description: Mapping[str, Any]) -> Task:
     try:
         return TASKS[name](**options)
     except TypeError as error:
-        raise ValueError(f"task {name} cannot be made from {options}: {error}") from None
+        unknown = str(error).rpartition("unexpected keyword argument ")[2] if "unexpected" in str(error) else ""
+        why = f"it has no option {unknown}" if unknown else str(error)
+        raise ValueError(f"the task {name} cannot be made from {options}: {why}") from None
