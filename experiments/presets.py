@@ -60,12 +60,12 @@ def small(masked: int, free: int = 2, layers: int = 3, width: int = 128, d_head:
             "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False}  # fmt: skip
 
 
-def sloped(masked: list[int], slopes: list[float], layer: int, layers: int) -> dict[str, Any]:
-    """Window heads and free ones, of which those of one layer prefer what is near: they find the latest of many."""
-    heads = len(masked) + len(slopes)
-    flat, steep = [0.0] * heads, [*[0.0] * len(masked), *slopes]
-    return {**small(0, heads, layers), "encoding": "alibi", "windows": [*masked, *[None] * len(slopes)],
-            "slopes": [steep if index == layer else flat for index in range(layers)]}  # fmt: skip
+def sloped(windows: list[int | None], slopes: list[float], layers: int) -> dict[str, Any]:
+    """Heads with windows and slopes. A slope upwards finds the latest of many; one downwards, in a window, the token at
+    its far end. In the first layer there is nothing to find yet, so heads without a window have no slope there."""
+    first = [0.0 if window is None else slope for window, slope in zip(windows, slopes, strict=True)]
+    return {**small(0, len(windows), layers), "encoding": "alibi", "windows": windows,
+            "slopes": [first, *[slopes] * (layers - 1)]}  # fmt: skip
 
 
 def large(masked: int) -> dict[str, Any]:
@@ -104,10 +104,10 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8, "strays": 0.6},
-        model=sloped([1, 2, 3, 4, 5, 7], [0.5, 0.25, 0.0, 0.0], 2, layers=4), lengths=(1, 8), fall=0.8,
-        context=192, batch=21, steps=6000, warmup=240, blur=1.0, waves=0.75, probes=(8, 12),
-        **{**_CPU, "probe_every": 500},
+        task={"name": "sgd", "unexplained": 0.8, "strays": 0.8},
+        model=sloped([1, 2, 3, 5, 7, 7, *[None] * 4], [0, 0, 0, 0, 0, -2.0, 0.2, 0.1, 0.05, 0], layers=4),
+        lengths=(1, 8), fall=0.6, context=192, batch=21, steps=6000, warmup=240, blur=1.0, waves=0.75, emphasis=4.0,
+        probes=(8, 12), **{**_CPU, "probe_every": 500},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),

@@ -40,6 +40,7 @@ class Recipe:
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
     clip: float = 1.0
     blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
+    emphasis: float = 1.0  # weight in the loss of tokens that decide how a text goes on (the task's forks)
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
     waves: float = 1.0  # share of the columns in which tokens that are numbers begin as waves of their value
     seed: int = 0
@@ -64,6 +65,8 @@ class Recipe:
         if not 0 < self.fall <= 1 or not 0 <= self.waves <= 1 or self.blur < 0:
             raise ValueError(f"fall {self.fall} must be above 0 and at most 1, waves {self.waves} in [0, 1], and blur "
                              f"{self.blur} not below 0")  # fmt: skip
+        if self.emphasis <= 0 or (self.emphasis != 1 and not self.make_task().forks):
+            raise ValueError(f"emphasis is {self.emphasis}; expected a positive weight, and 1 for a task without forks")
         if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"lengths are {self.lengths}; expected two, the first at least 1 and not above the second")
 

@@ -95,7 +95,8 @@ class Trainer:
                              "processes; use a multiple")  # fmt: skip
         task = recipe.make_task()
         self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed, recipe.steps, recipe.fall)
-        self.wanted = wanted_shares(task, recipe.blur).to(accelerator.device) if recipe.blur else None
+        plain = recipe.blur == 0 and recipe.emphasis == 1
+        self.wanted = None if plain else wanted_shares(task, recipe.blur, recipe.emphasis).to(accelerator.device)
         self.model = recipe.make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
@@ -196,13 +197,15 @@ def masked_loss(logits: Tensor, targets: Tensor, wanted: Tensor | None = None) -
     return total / counted.sum().clamp(min=1)
 
 
-def wanted_shares(task: Task, blur: float) -> Tensor:
-    """(vocabulary, vocabulary): the token itself; of a number also its neighbours, as a bell of width `blur`."""
-    shares, numbers = torch.eye(len(task.vocabulary)), list(task.numbers)
+def wanted_shares(task: Task, blur: float, emphasis: float = 1.0) -> Tensor:
+    """(vocabulary, vocabulary): the token itself, forks `emphasis` times as much; of a number also its neighbours, as a
+    bell of width `blur`."""
+    shares, numbers = torch.eye(len(task.vocabulary)), list(task.numbers) if blur else []
     order = torch.arange(len(numbers), dtype=torch.float32)
-    bells = torch.softmax(-0.5 * ((order[:, None] - order) / blur) ** 2, dim=1)
+    bells = torch.softmax(-0.5 * ((order[:, None] - order) / (blur or 1)) ** 2, dim=1)
     for token, bell in zip(numbers, bells, strict=True):
         shares[token, numbers] = bell
+    shares[[task.token(name) for name in task.forks]] *= emphasis
     return shares
 
 

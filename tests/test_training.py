@@ -400,6 +400,15 @@ def test_a_blurred_loss_wants_a_bell_around_numbers_and_nothing_but_the_token_el
     assert masked_loss(logits, torch.full((2, 3), -100), wanted) == 0
 
 
+def test_forks_may_weigh_more_in_the_loss() -> None:
+    task = preset("sgd-cpu").make_task()
+    fork, other = task.token("yp"), task.token("g")
+    logits, targets = torch.randn(1, 3, len(task.vocabulary)), torch.tensor([[fork, other, 100]])
+    each = -logits[0].log_softmax(-1)[[0, 1, 2], targets[0]]
+    assert torch.allclose(masked_loss(logits, targets, wanted_shares(task, 0.0, 4.0)), (4 * each[0] + each[1:].sum()) / 3)
+    assert torch.equal(wanted_shares(task, 0.0), torch.eye(len(task.vocabulary)))
+
+
 def test_the_trainer_uses_the_blur_and_the_fall_of_its_recipe() -> None:
     recipe = with_steps(preset("sgd-cpu"), 1).changed(batch=2, context=64)
     blurred, sharp = (Trainer(recipe.changed(blur=blur), make_accelerator("cpu")).step()[0] for blur in (3.0, 0.0))
@@ -496,7 +505,9 @@ def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
     assert recipe_of("tm-9").task["machine_seed"] == 9
 
 
-@pytest.mark.parametrize("wrong", [{"fall": 0.0}, {"fall": 1.5}, {"waves": -0.1}, {"blur": -1.0}])
+@pytest.mark.parametrize(
+    "wrong", [{"fall": 0.0}, {"fall": 1.5}, {"waves": -0.1}, {"blur": -1.0}, {"emphasis": 0.0}, {"emphasis": 2.0}]
+)
 def test_recipes_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be above 0 and at most 1"):
         SHORT.changed(**wrong)

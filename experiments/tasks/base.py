@@ -32,7 +32,7 @@ class Samples:
     starts: IntArray
     prompts: IntArray
     truth: Any = None  # what a tolerant check compares with
-    silent: BoolArray | None = None  # of every token; none: no token of an answer is
+    silent: BoolArray | None = None  # of every token, whether training must not ask for it; none: it may for all
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -97,6 +97,7 @@ class Task(ABC):
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
+    forks: ClassVar[tuple[str, ...]] = ()  # tokens with which a text goes on one way or another
 
     def __post_init__(self) -> None:
         if not 0 <= self.repetitive <= (1 if self.few else 0):

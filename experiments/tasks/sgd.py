@@ -46,11 +46,10 @@ class Sgd(Task):
     can be guessed from the label next to it, and a model that does so never learns the product. Tests have none.
 
     `strays` is the share of a training problem's lines before whose examples stand others, by chance, that belong
-    nowhere, up to the longest line there is anyway. How many examples a line has had then says little about whether
-    it ends. A model that counted them would end every line at the longest it was trained on; it must look for the
-    example in the line before instead. Strays, what follows from none of the text because of them, and the end of the
-    longest lines among them are not asked for. The share grows from 0: without counting, looking is slow to be found.
-    Tests have no strays.
+    nowhere; the line becomes no longer than the longest of the problems drawn together. How many examples a line has
+    had then says little about whether it ends. A model that counted them would end every line at the longest it was
+    trained on; it must look for the example in the line before instead. Strays, what follows from none of the text
+    because of them, and the end of the longest lines among them are not asked for. Tests have no strays.
     """
 
     rate: float = 0.5
@@ -59,6 +58,7 @@ class Sgd(Task):
     strays: float = 0.0
 
     joiner: ClassVar[str] = " "
+    forks: ClassVar[tuple[str, ...]] = ("d", "yp")
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -84,15 +84,15 @@ class Sgd(Task):
         if self.unexplained:
             by_chance = rng.random((len(sizes), 1)) < self.unexplained
             y = np.where(by_chance, rng.uniform(-CHANCE, CHANCE, size=y.shape), y)
-        return self.lay_out_runs(x, y, sizes, self.draw_strays(rng, sizes, self.strays * progress) if self.strays else None)
+        return self.lay_out_runs(x, y, sizes, self.draw_strays(rng, sizes) if self.strays else None)
 
-    def draw_strays(self, rng: np.random.Generator, sizes: IntArray, share: float) -> IntArray:
+    def draw_strays(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
         """(samples, lines, examples, 5): their tokens, and holes."""
         longest = int(sizes.max())
         left_over = sizes[:, None] - np.arange(longest)
         most = np.where(left_over > 0, longest - left_over, 0)
         count = np.maximum(rng.integers(most, endpoint=True), rng.integers(most, endpoint=True))
-        count = np.where(rng.random(most.shape) < share, count, 0)
+        count = np.where(rng.random(most.shape) < self.strays, count, 0)
         shape = (*most.shape, longest)
         spelled = self.spell_examples(rng.uniform(-1, 1, (*shape, 2)), rng.uniform(-CHANCE, CHANCE, shape))
         return where_present((np.arange(longest) < count[..., None])[..., None], spelled)
