@@ -74,10 +74,10 @@ def answers(model: Transformer, samples: Samples, context: int | None) -> list[n
     return found
 
 
-def decoded(model: Transformer, prompts: list[list[int]], count: int, context: int | None) -> list[list[int]]:
-    """Prompts of like size, each with `count` more tokens."""
+def decoded(model: Transformer, prompts: list[list[int]], count: int, context: int | None) -> list[np.ndarray]:
+    """Every prompt with `count` more tokens."""
     with torch.inference_mode():
-        return model.generate(prompts, count, context=context, advance=min(ADVANCE, context or ADVANCE))
+        return list(model.generate(prompts, count, context=context, advance=min(ADVANCE, context or ADVANCE)))
 
 
 def accuracy(
