@@ -23,6 +23,7 @@ from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, hus
 
 Reals = npt.NDArray[np.float64]
 NUMBERS, MIDDLE = 200, 100
+FULL = 0.4  # share of the lines with strays that have as many as there is room for: so long lines, too, may go on
 CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
 
 
@@ -91,7 +92,7 @@ class Sgd(Task):
         longest = int(sizes.max())
         left_over = sizes[:, None] - np.arange(longest)
         most = np.where(left_over > 0, longest - left_over, 0)
-        count = np.maximum(rng.integers(most, endpoint=True), rng.integers(most, endpoint=True))
+        count = np.where(rng.random(most.shape) < FULL, most, rng.integers(most, endpoint=True))
         count = np.where(rng.random(most.shape) < self.strays, count, 0)
         shape = (*most.shape, longest)
         spelled = self.spell_examples(rng.uniform(-1, 1, (*shape, 2)), rng.uniform(-CHANCE, CHANCE, shape))
