@@ -121,7 +121,8 @@ class Recipe:
         """Whether `other` has been the same for its first `done` steps."""
         schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends}
         past = {0, done // 2, max(0, done - 1)}
-        return other.changed(**schedule) == self and all(self.factor(s) == other.factor(s) for s in past if s < done)
+        same = all(math.isclose(self.factor(s), other.factor(s), rel_tol=1e-9) for s in past if s < done)
+        return same and other.changed(**schedule) == self
 
     def changed(self, **changes: Any) -> Recipe:
         return replace(self, **changes)

@@ -156,6 +156,12 @@ def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
         SHORT.ending(5, now=6)
 
 
+def test_whenever_it_is_decided_to_end_earlier_the_run_goes_on() -> None:
+    recipe = with_steps(preset("multiplication1-cpu"), 5500)
+    assert all(recipe.ending(5000, now).continues(recipe, now) for now in range(1, 5000, 7))
+    assert not recipe.changed(warmup=500).continues(recipe, 400)
+
+
 def test_another_recipe_is_not_resumed(tmp_path: Path) -> None:
     run_quietly(SHORT, tmp_path)
     with pytest.raises(TrainingError, match="another recipe .*seed"):
