@@ -10,7 +10,7 @@ import pytest
 
 from experiments.packing import IGNORED, Packing
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.sgd import quantised
+from experiments.tasks.sgd import quantised, silent_ends
 from rasp import TuringMachine
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
@@ -187,7 +187,7 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
 def ends_by_place(task: Sgd, longest: int) -> dict[int, float]:
     """Of what is asked after the k-th example of a line of practice, the share in which the line ends."""
     lengths = task.draw_lengths(rng(), 4000, 1, longest)
-    samples, found = task.practice(rng(), lengths, 0.5), dict[int, list[bool]]()
+    samples, found = task.practice(rng(), lengths, 0.0), dict[int, list[bool]]()
     example, end, line = (task.token(name) for name in ("d", "yp", "|"))
     asked = samples.answered
     for i in range(len(samples)):
@@ -211,7 +211,7 @@ def test_among_strays_no_counting_foretells_where_a_line_of_sgd_ends() -> None:
 
 def test_strays_stand_before_the_examples_and_are_not_asked_for() -> None:
     task = Sgd(strays=1.0)
-    drawn = task.practice(rng(), np.array([[2], [5], [5], [3]]), 0.5)
+    drawn = task.practice(rng(), np.array([[2], [5], [5], [3]]), 0.0)
     seen = 0
     for i in range(len(drawn)):
         asked = drawn.answered[drawn.starts[i] : drawn.starts[i + 1]]
@@ -228,6 +228,23 @@ def test_strays_stand_before_the_examples_and_are_not_asked_for() -> None:
     assert drawn.silent is not None and not np.any(task.sample(rng(), 6, count=50).silent)
     with pytest.raises(ValueError, match=r"strays is -0\.5"):
         Sgd(strays=-0.5)
+
+
+def test_late_in_training_the_ends_of_long_lines_are_asked_for_less_often() -> None:
+    """With lengths as in `sgd-cpu`: after the first lines, an end is about equally frequent after any example."""
+    task = Sgd(strays=0.8)
+    lengths = task.draw_lengths(rng(), 20_000, 1, 8, fall=0.6)
+    early, late = (task.practice(rng(), lengths, progress) for progress in (0.0, 1.0))
+    assert np.array_equal(early.tokens, late.tokens)
+    ends = early.tokens == task.token("yp")
+    assert not np.any(late.answered & ~early.answered) and np.array_equal(early.answered[~ends], late.answered[~ends])
+    left = lengths - np.arange(8)
+    going_on = np.array([(left[:, 1:] > k).sum() for k in range(1, 8)])
+    ending = np.array([((left == k) & ~silent_ends(rng(), lengths[:, 0]))[:, 1:].sum() for k in range(1, 8)])
+    assert ending[-1] == going_on[-1] == 0  # after the seventh, where there is always an end, nothing is asked
+    share = (ending / (ending + going_on + 1e-9))[:-1]
+    assert np.all((share > 0.2) & (share < 0.45)), share
+    assert (left[:, 1:] == 6).sum() > 2 * going_on[5]  # otherwise an end would be likely after the sixth
 
 
 def test_lengths_fall_off_geometrically() -> None:

@@ -23,6 +23,7 @@ from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, hus
 
 Reals = npt.NDArray[np.float64]
 NUMBERS, MIDDLE = 200, 100
+LATE = 0.4  # of training has been done when the ends of long lines begin to be asked for less often
 FULL = 0.4  # share of the lines with strays that have as many as there is room for: so long lines, too, may go on
 CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
 
@@ -50,7 +51,8 @@ class Sgd(Task):
     nowhere; the line becomes no longer than the longest of the problems drawn together. How many examples a line has
     had then says little about whether it ends. A model that counted them would end every line at the longest it was
     trained on; it must look for the example in the line before instead. Strays, what follows from none of the text
-    because of them, and the end of the longest lines among them are not asked for. Tests have no strays.
+    because of them, and the end of the longest lines among them are not asked for. But a model can also count what is
+    no stray; so, once looking is learned, the ends of long lines are asked for less often. Tests have no strays.
     """
 
     rate: float = 0.5
@@ -85,7 +87,10 @@ class Sgd(Task):
         if self.unexplained:
             by_chance = rng.random((len(sizes), 1)) < self.unexplained
             y = np.where(by_chance, rng.uniform(-CHANCE, CHANCE, size=y.shape), y)
-        return self.lay_out_runs(x, y, sizes, self.draw_strays(rng, sizes) if self.strays else None)
+        if not self.strays:
+            return self.lay_out_runs(x, y, sizes)
+        strays = self.draw_strays(rng, sizes)
+        return self.lay_out_runs(x, y, sizes, strays, silent_ends(rng, sizes) if progress >= LATE else None)
 
     def draw_strays(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
         """(samples, lines, examples, 5): their tokens, and holes."""
@@ -103,7 +108,9 @@ class Sgd(Task):
         inputs, labels = np.asarray(x, dtype=float)[None], np.asarray(y, dtype=float)[None]
         return self.lay_out_runs(inputs, labels, np.array([labels.shape[1]]))
 
-    def lay_out_runs(self, x: Reals, y: Reals, sizes: IntArray, strays: IntArray | None = None) -> Samples:
+    def lay_out_runs(
+        self, x: Reals, y: Reals, sizes: IntArray, strays: IntArray | None = None, silent: BoolArray | None = None
+    ) -> Samples:
         run = descend(x, y, sizes, self.rate)
         examples = self.spell_examples(x, y)
         last = run.weights[np.arange(len(sizes)), sizes - 1]
@@ -115,6 +122,8 @@ class Sgd(Task):
             copied = [left(examples, sizes - t), self.const(["yp"])]
             if strays is not None:
                 copied = among_strays(copied, sizes - t, strays[:, t], strays[:, max(t - 1, 0)])
+            if silent is not None:
+                copied[-1] = hushed(copied[-1], silent[:, t, None])
             pieces = [*copied, quantised(run.predicted[:, t, None]), self.const(["g"]), quantised(run.gradient[:, t]),
                       self.const(["cur"]), quantised(run.weights[:, t]), self.const(["|"])]  # fmt: skip
             answer += [where_present((t < sizes)[:, None], piece) for piece in pieces]
@@ -155,6 +164,14 @@ def among_strays(copied: list[IntArray], count: IntArray, here: IntArray, before
     unknown = (strays + earlier > 0)[:, None] & (np.arange(examples.shape[1]) < 2)
     longest = (strays > 0) & (strays + count == here.shape[1])
     return [hushed(here.reshape(len(here), -1), True), hushed(examples, unknown), hushed(end, longest[:, None])]
+
+
+def silent_ends(rng: np.random.Generator, sizes: IntArray) -> BoolArray:
+    """(samples, lines): the more examples a line has, the likelier. Of lines with k examples, what is asked after the
+    k-th then is an end about as often for all k, though no line is longer than the longest."""
+    line = np.arange(sizes.max())
+    longest = np.maximum(sizes.max() - (line > 0), 1)  # no second line has all examples
+    return rng.random((len(sizes), len(line))) < (sizes[:, None] - line) / longest
 
 
 def draw_examples(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
