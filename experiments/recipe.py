@@ -31,6 +31,7 @@ class Recipe:
     context: int  # tokens of a row
     batch: int  # rows of a step, over all processes
     steps: int
+    horizon: int = 0  # steps over which practice changes (its progress goes from 0 to 1); 0: all
     optimizer: str = "muon"  # muon: on the matrices inside the layers, and AdamW on the rest
     rate: float = 3e-3  # peak, of AdamW
     muon_rate: float = 0.02
@@ -57,6 +58,8 @@ class Recipe:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
+        if self.horizon < 0:
+            raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
@@ -112,17 +115,21 @@ class Recipe:
         """What this recipe becomes when, at step `now`, it is decided to decay to 0 at another step."""
         if steps <= now:
             raise ValueError(f"the run has done {now} steps; it can end at a later step only, not at {steps}")
-        if now <= self.warmup or steps == self.steps:
-            return self.changed(steps=steps, warmup=min(self.warmup, steps))
+        if steps == self.steps:
+            return self
+        horizon = self.horizon or self.steps  # what was practised stays the same
+        if now <= self.warmup:
+            return self.changed(steps=steps, horizon=horizon, warmup=min(self.warmup, steps))
         kept = tuple(bend for bend in self.bends if bend[0] < now)
-        return self.changed(steps=steps, bends=(*kept, (now, self.factor(now))))
+        return self.changed(steps=steps, horizon=horizon, bends=(*kept, (now, self.factor(now))))
 
     def continues(self, other: Recipe, done: int) -> bool:
         """Whether `other` has been the same for its first `done` steps."""
-        schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends}
+        schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends, "horizon": self.horizon}
         past = {0, done // 2, max(0, done - 1)}
         same = all(math.isclose(self.factor(s), other.factor(s), rel_tol=1e-9) for s in past if s < done)
-        return same and other.changed(**schedule) == self
+        practised = (self.horizon or self.steps) == (other.horizon or other.steps)
+        return same and practised and other.changed(**schedule) == self
 
     def changed(self, **changes: Any) -> Recipe:
         return replace(self, **changes)

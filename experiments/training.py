@@ -94,7 +94,8 @@ class Trainer:
             raise ValueError(f"a batch of {recipe.batch} rows cannot be shared by {accelerator.num_processes} "
                              "processes; use a multiple")  # fmt: skip
         task = recipe.make_task()
-        self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed, recipe.steps, recipe.fall)
+        self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed,
+                               recipe.horizon or recipe.steps, recipe.fall)  # fmt: skip
         plain = recipe.blur == 0 and recipe.emphasis == 1
         self.wanted = None if plain else wanted_shares(task, recipe.blur, recipe.emphasis).to(accelerator.device)
         self.model = recipe.make_model().to(accelerator.device)

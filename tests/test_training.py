@@ -135,8 +135,9 @@ def wait_for_step(folder: Path, step: int, seconds: float = 120) -> bool:
 def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    """Decided halfway, it ends with the weights that the recipe it became gives from the start."""
-    steps = Trainer.step
+    """Decided halfway, it ends with the weights that the recipe it became gives from the start. Its practice changes
+    with its progress, and goes on as it was planned."""
+    steps, planned = Trainer.step, SHORT.changed(task={**SHORT.task, "repetitive": 1.0})
 
     def dies_after_6(self: Trainer) -> tuple[float, float]:
         if self.steps_done == 6:
@@ -145,15 +146,16 @@ def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
 
     monkeypatch.setattr(Trainer, "step", dies_after_6)
     with pytest.raises(KeyboardInterrupt):
-        run_quietly(SHORT, tmp_path / "parts", save_minutes=0)
+        run_quietly(planned, tmp_path / "parts", save_minutes=0)
     monkeypatch.setattr(Trainer, "step", steps)
-    became = SHORT.ending(9, now=6)
-    assert became.bends == ((6, SHORT.factor(6)),) and became.factor(9) == 0
+    became = planned.ending(9, now=6)
+    assert became.bends == ((6, planned.factor(6)),) and became.factor(9) == 0 and became.horizon == planned.steps
     run_quietly(became, tmp_path / "parts", resume=True)
     run_quietly(became, tmp_path / "whole")
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "parts"))
+    assert not became.changed(horizon=0).continues(planned, 6)
     with pytest.raises(ValueError, match="has done 6 steps"):
-        SHORT.ending(5, now=6)
+        planned.ending(5, now=6)
 
 
 def test_whenever_it_is_decided_to_end_earlier_the_run_goes_on() -> None:
