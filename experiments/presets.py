@@ -110,8 +110,8 @@ PRESETS: dict[str, Recipe] = {
     "sgd-cpu": Recipe(
         task={"name": "sgd", "unexplained": 0.8, "strays": 0.8},
         model=sloped([1, 2, 3, 5, 7, 7, *[None] * 4], [0, 0, 0, 0, 0, -2.0, 0.2, 0.1, 0.05, 0], layers=4),
-        lengths=(1, 8), fall=0.6, context=192, batch=21, steps=6000, warmup=240, blur=1.0, waves=0.75, emphasis=4.0,
-        probes=(8, 12), **{**_CPU, "probe_every": 500},
+        lengths=(1, 8), fall=0.6, context=192, batch=21, steps=7300, horizon=5500, warmup=200, gentler=(4400, 0.25),
+        blur=1.0, waves=0.75, emphasis=4.0, probes=(8, 12), **{**_CPU, "probe_every": 500},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),

@@ -39,6 +39,7 @@ class Recipe:
     weight_decay: float = 0.1
     warmup: int = 100  # steps; then linear decay to 0
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
+    gentler: tuple[int, float] = (0, 1.0)  # from this step on, slopes that prefer what is near are so much less steep
     clip: float = 1.0
     blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
     emphasis: float = 1.0  # weight in the loss of tokens that decide how a text goes on (the task's forks)
@@ -51,13 +52,15 @@ class Recipe:
     probe_every: int = 500
 
     def __post_init__(self) -> None:
-        for name in ("lengths", "betas", "probes"):
+        for name in ("lengths", "betas", "probes", "gentler"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "bends", tuple((int(step), float(factor)) for step, factor in self.bends))
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
+        if len(self.gentler) != 2 or (self.gentler[1] != 1 and not self.model.get("slopes")) or self.gentler[1] <= 0:
+            raise ValueError(f"gentler is {self.gentler}; expected a step and a positive factor, for a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):
