@@ -60,7 +60,7 @@ class Recipe:
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
         if len(self.gentler) != 2 or (self.gentler[1] != 1 and not self.model.get("slopes")) or self.gentler[1] <= 0:
-            raise ValueError(f"gentler is {self.gentler}; expected a step and a positive factor, for a model with slopes")
+            raise ValueError(f"gentler is {self.gentler}; expected step and a positive factor, in a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):

@@ -427,6 +427,26 @@ def test_the_trainer_uses_the_blur_and_the_fall_of_its_recipe() -> None:
     assert (steep.draw(np.random.default_rng(0), 200).prompts == shortest).mean() > 0.95
 
 
+def test_slopes_become_gentler_at_their_step_also_after_a_resume(tmp_path: Path) -> None:
+    recipe = with_steps(preset("sgd-cpu"), 4).changed(batch=2, context=96, probes=(), gentler=(2, 0.5), precision="no")
+
+    def slopes(folder: Path) -> tuple[list[float], list[float]]:
+        model = Transformer.from_pretrained(folder)
+        return model.blocks[1].attn.bias.slopes.tolist(), list(model.config.shapes[1].slopes)
+
+    begun = recipe.changed(steps=8, horizon=8)
+    run_quietly(begun.ending(2, now=0), tmp_path / "early")
+    whole = run_quietly(recipe, tmp_path / "whole")
+    (before, same_before), (after, same_after) = slopes(tmp_path / "early"), slopes(tmp_path / "whole")
+    assert np.allclose(before, same_before) and np.allclose(after, same_after) and whole["finished"]
+    assert min(before) < 0 and np.allclose(after, [s / 2 if s > 0 else s for s in before])
+    trainer = Trainer(recipe, make_accelerator("cpu"))
+    trainer.load(tmp_path / "whole")
+    assert np.allclose(trainer.model.blocks[1].attn.bias.slopes.tolist(), after)
+    with pytest.raises(ValueError, match="in a model with slopes"):
+        SHORT.changed(gentler=(2, 0.5))
+
+
 def test_the_last_layer_may_skip_what_does_not_count() -> None:
     for encoding in ("hard_alibi", "rope"):
         model = with_encoding(SHORT, encoding).make_model()
