@@ -23,7 +23,8 @@ from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, hus
 
 Reals = npt.NDArray[np.float64]
 NUMBERS, MIDDLE = 200, 100
-LATE = 0.4  # of training has been done when the ends of long lines begin to be asked for less often
+LATE = 0.4  # of training has been done when the ends of long lines begin to be asked for less often;
+LAST = 0.5  # at the end of its horizon half of that, lest the model believes that long lines do not end
 FULL = 0.4  # share of the lines with strays that have as many as there is room for: so long lines, too, may go on
 CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
 
@@ -90,7 +91,8 @@ class Sgd(Task):
         if not self.strays:
             return self.lay_out_runs(x, y, sizes)
         strays = self.draw_strays(rng, sizes)
-        return self.lay_out_runs(x, y, sizes, strays, silent_ends(rng, sizes) if progress >= LATE else None)
+        share = 0.0 if progress < LATE else 1.0 if progress < 1 else LAST
+        return self.lay_out_runs(x, y, sizes, strays, silent_ends(rng, sizes, share) if share else None)
 
     def draw_strays(self, rng: np.random.Generator, sizes: IntArray) -> IntArray:
         """(samples, lines, examples, 5): their tokens, and holes."""
@@ -166,12 +168,12 @@ def among_strays(copied: list[IntArray], count: IntArray, here: IntArray, before
     return [hushed(here.reshape(len(here), -1), True), hushed(examples, unknown), hushed(end, longest[:, None])]
 
 
-def silent_ends(rng: np.random.Generator, sizes: IntArray) -> BoolArray:
+def silent_ends(rng: np.random.Generator, sizes: IntArray, share: float = 1.0) -> BoolArray:
     """(samples, lines): the more examples a line has, the likelier. Of lines with k examples, what is asked after the
     k-th then is an end about as often for all k, though no line is longer than the longest."""
     line = np.arange(sizes.max())
     longest = np.maximum(sizes.max() - (line > 0), 1)  # no second line has all examples
-    return rng.random((len(sizes), len(line))) < (sizes[:, None] - line) / longest
+    return rng.random((len(sizes), len(line))) < share * (sizes[:, None] - line) / longest
 
 
 def draw_examples(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
