@@ -165,6 +165,11 @@ def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float, sh
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:
-    """The same recipe over fewer or more steps; the warm-up keeps its share."""
-    warmup = round(recipe.warmup * steps / recipe.steps)
-    return recipe.changed(steps=steps, warmup=min(warmup, steps))
+    """The same recipe over fewer or more steps; the warm-up and what changes on the way keep their share."""
+
+    def share(step: int) -> int:
+        return min(round(step * steps / recipe.steps), steps)
+
+    step, factor = recipe.gentler
+    horizon = max(1, share(recipe.horizon)) if recipe.horizon else 0
+    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon, gentler=(share(step), factor))

@@ -158,6 +158,13 @@ def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
         planned.ending(5, now=6)
 
 
+def test_a_shorter_run_keeps_the_share_of_everything_that_changes_on_its_way() -> None:
+    recipe = preset("sgd-strays-cpu")
+    tenth = with_steps(recipe, recipe.steps // 10)
+    assert (tenth.warmup, tenth.horizon, tenth.gentler) == (20, 550, (440, 0.25)) and recipe.horizon == 5500
+    assert with_steps(SHORT, 24).horizon == 0
+
+
 def test_whenever_it_is_decided_to_end_earlier_the_run_goes_on() -> None:
     recipe = with_steps(preset("multiplication1-cpu"), 5500)
     assert all(recipe.ending(5000, now).continues(recipe, now) for now in range(1, 5000, 7))

@@ -12,6 +12,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import bench, compare, compile, graph, inspect, machines, run, train, verify
+from experiments.cli.common import INTERRUPTED
 
 app = typer.Typer(
     name="turing-programs",
@@ -44,7 +45,6 @@ for _group in (verify, run, compile, train, compare, inspect, machines, graph):
 app.add_typer(bench.app, name="bench")
 
 
-INTERRUPTED = 130
 _BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this version of typer keeps it
 
 

@@ -27,6 +27,7 @@ MachineArgument = Annotated[
         show_default=False,
     ),
 ]
+INTERRUPTED = 130  # exit code
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
 PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, or `unbounded`.")]

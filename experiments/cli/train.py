@@ -9,11 +9,11 @@ from collections.abc import Iterator
 from contextlib import nullcontext
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, progress_bar, versions
+from experiments.cli.common import INTERRUPTED, JsonOption, print_json, progress_bar, versions
 
 if TYPE_CHECKING:
     from experiments.evaluation import Checkpoint, Result
@@ -248,7 +248,7 @@ def run_recipe(
                                  command=" ".join(["turing-programs", *sys.argv[1:]]))  # fmt: skip
     except training.Interrupted as stopped:
         typer.echo(str(stopped), err=True)
-        raise typer.Exit(130) from None
+        raise typer.Exit(INTERRUPTED) from None
     if int(os.environ.get("RANK", "0")) > 0:  # of several processes the first one speaks
         return
     if json:
@@ -259,10 +259,11 @@ def run_recipe(
 
 
 def with_task(recipe: Recipe, machine_seed: int | None, scratchpad: bool) -> Recipe:
-    changes: dict[str, Any] = {} if machine_seed is None else {"machine_seed": machine_seed}
-    if not scratchpad:
-        changes["scratchpad"] = False
+    from experiments.presets import without_scratchpad
+
+    changes = {} if machine_seed is None else {"machine_seed": machine_seed}
     changed = recipe.changed(task={**recipe.task, **changes})
+    changed = changed if scratchpad else without_scratchpad(changed)
     changed.make_task()  # refuses what this task does not have
     return changed
 
