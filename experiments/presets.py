@@ -39,10 +39,10 @@ Stray examples (`Sgd.strays`) take the counting away, but in 2,000 steps nothing
 that looks at the far end of its window, slopes in more layers, four times the weight on the tokens that decide, and
 mostly short problems among many strays, looking was found within 1,500 (`sgd-strays-cpu`). Strays in either line then
 no longer disturb it, and at 12 examples the lines of up to 9 are right; those of 10 to 12 end too early or too late
-by one. The slopes do that: with .65 of them at test time, wrong decisions per problem at 12 went from 2.4 to 0.7, so
-they become gentler in training. But with a third of the tokens asked for, the product is learned slowly: .766 / .016
-of 64 problems after 29 M tokens, where `sgd-cpu` had .931 / .292 after 14 M. Smaller slopes from the start, and more
-steps, are the next thing to try.
+by one. Slopes have a part in it: with .65 of them at test time, wrong decisions per problem at 12 went from 2.4 to
+0.7. But that they become gentler in training did not cure it (1.3 at 6,500 of 7,300 steps). And with a third of the
+tokens asked for, the product is learned slowly: .766 / .016 of 64 problems after 29 M tokens, where `sgd-cpu` had
+.931 / .292 of 288 after 14 M. Small slopes from the start, and more steps, have not been tried.
 """
 
 from __future__ import annotations

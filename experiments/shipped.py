@@ -88,9 +88,10 @@ def read_story(folder: Path) -> dict[str, Any]:
 
 
 def kind(story: Mapping[str, Any]) -> str:
-    """What a run learns: its task and, of machines, which."""
-    task = story["recipe"]["task"]
-    return " ".join(str(task[key]) for key in ("name", "symbols", "states", "machine_seed", "digits") if key in task)
+    """What a run learns: its task, of machines which, and whether it writes its steps out."""
+    task = {"scratchpad": True, **story["recipe"]["task"]}
+    keys = ("name", "symbols", "states", "machine_seed", "digits")
+    return " ".join([str(task[key]) for key in keys if key in task] + ["at once"] * (not task["scratchpad"]))
 
 
 def noted_evaluations() -> tuple[list[Result], dict[str, int]]:

@@ -602,10 +602,11 @@ def test_nothing_is_shipped_unless_its_evaluation_ends_well(tmp_path: Path, monk
     assert not (tmp_path / "shipped").exists() and not (tmp_path / "escaped").exists()
     with shipping(tmp_path / "run", "small") as parcel:
         parcel.note([])
-    other = SHORT.changed(task={**SHORT.task, "machine_seed": 5})
-    train(with_steps(other, 1), tmp_path / "other", device="cpu", quiet=True)
-    with pytest.raises(ValueError, match="another task"), shipping(tmp_path / "other", "small"):
-        pass
+    for name, change in (("other", {"machine_seed": 5}), ("plain", {"scratchpad": False})):
+        other = SHORT.changed(task={**SHORT.task, **change})
+        train(with_steps(other, 1), tmp_path / name, device="cpu", quiet=True)
+        with pytest.raises(ValueError, match="another task"), shipping(tmp_path / name, "small"):
+            pass
 
 
 @pytest.mark.parametrize("story", ["{", "[]", "{}"])
