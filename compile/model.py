@@ -26,10 +26,13 @@ from compile import saving
 from compile.errors import REFUSED, CapacityError
 from compile.positions import (
     ENCODINGS,
+    ROOMS,
+    SLOPED,
     HeadGroup,
     Rotation,
     ScoreBias,
     Windows,
+    draw_places,
     group_heads,
     rotary_angles,
     rotate,
@@ -88,17 +91,18 @@ class TransformerConfig:
     d_mlp: int | Sequence[int] | None = None  # default 4 d_model
     windows: Sequence[Any] = ()  # per head (same in every layer) or per layer per head; None and () are unbounded
     encoding: str = "hard_alibi"
-    slopes: Sequence[Any] = ()  # of encoding "alibi", laid out like the windows; default Press et al.'s
+    slopes: Sequence[Any] = ()  # of "alibi" and "log_alibi", laid out like the windows; default Press et al.'s
     norm: str = "layernorm"  # before attention, MLP and unembedding
     norm_epsilon: float = 1e-5
     activation: str = "gelu"
+    gated: bool = False  # MLPs multiply what is activated by a second map of their input, as in GLU
     bias: bool = True  # on the linear maps inside the layers
     unembed_bias: bool = False
     parallel: bool = False  # attention and MLP both read the layer's input, as in GPT-NeoX
     scale: float | None = None  # of attention scores; default 1 / sqrt(d_head)
     rotary_fraction: float = 1.0  # of each head's dimensions, for encoding "rope"
     rotary_base: float = 10_000.0
-    max_positions: int | None = None  # needed by encoding "learned", counts a prepended token
+    max_positions: int | None = None  # needed by "learned" and "randomized" (which draws from them); counts prepended
     prepend: int | None = None  # token put silently before every sequence; its own output is dropped
     prepend_count: int = 1  # how many of them
     refusal: str = ""  # the error when the model answers REFUSED; then inputs may not contain the prepended token
@@ -143,7 +147,7 @@ class TransformerConfig:
     @property
     def rough_parameter_count(self) -> int:
         """Weights of the matrices, by arithmetic: known before anything is allocated."""
-        inside = sum(4 * s.heads * s.d_head + 2 * s.d_mlp for s in self.shapes)
+        inside = sum(4 * s.heads * s.d_head + (2 + self.gated) * s.d_mlp for s in self.shapes)
         ends = self.vocabulary + self.output_count + (self.max_positions or 0) * (self.encoding == "learned")
         return self.d_model * (inside + ends)
 
@@ -241,13 +245,14 @@ def _check_choices(config: TransformerConfig) -> None:
     for name, known in choices.items():
         if getattr(config, name) not in tuple(known):
             raise ValueError(f"{name} is {getattr(config, name)!r}; choose one of {', '.join(known)}.")
-    for name in ("bias", "unembed_bias", "parallel"):
+    for name in ("gated", "bias", "unembed_bias", "parallel"):
         if not isinstance(getattr(config, name), bool):
             raise ValueError(f"{name} is {getattr(config, name)!r}; expected true or false.")
     if config.outputs == ():
         raise ValueError("outputs is empty; leave it out, or name at least one token.")
-    if config.encoding == "learned" and config.max_positions is None:
-        raise ValueError("encoding 'learned' has a vector per position; say how many with max_positions.")
+    if config.encoding in ROOMS and (config.max_positions or 0) < ROOMS[config.encoding]:
+        raise ValueError(f"encoding {config.encoding!r} has a given number of positions, at least "
+                         f"{ROOMS[config.encoding]}; say how many with max_positions.")  # fmt: skip
 
 
 def _check_shapes(config: TransformerConfig) -> None:
@@ -263,8 +268,8 @@ def _check_shapes(config: TransformerConfig) -> None:
             raise ValueError(f"rope turns pairs, but {config.rotary_fraction} of d_head {shape.d_head} is not even.")
         for slope in shape.slopes:
             _need_real(f"a slope of layer {layer}", slope)
-    if config.slopes and config.encoding != "alibi":
-        raise ValueError(f"slopes were given for encoding {config.encoding!r}; only 'alibi' has them.")
+    if config.slopes and config.encoding not in SLOPED:
+        raise ValueError(f"slopes were given for encoding {config.encoding!r}; only {' and '.join(SLOPED)} have them.")
     if config.rough_parameter_count > MOST_PARAMETERS:
         count = f"{config.rough_parameter_count:.3g}"
         raise ValueError(f"these sizes make {count} parameters; at most {MOST_PARAMETERS:.3g} are allowed.")
@@ -465,11 +470,14 @@ class MLP(nn.Module):
         super().__init__()
         self.path, self.activation = path, ACTIVATIONS[config.activation]
         self.up = nn.Linear(config.d_model, width, bias=config.bias)
+        self.gate = nn.Linear(config.d_model, width, bias=config.bias) if config.gated else None
         self.down = nn.Linear(width, config.d_model, bias=config.bias)
 
     def forward(self, x: Tensor, see: Hook) -> Tensor:
-        hidden = see(f"{self.path}.hook_pre", self.up(x))
-        return self.down(see(f"{self.path}.hook_post", self.activation(hidden)))
+        hidden = self.activation(see(f"{self.path}.hook_pre", self.up(x)))
+        if self.gate is not None:
+            hidden = hidden * see(f"{self.path}.hook_pre_linear", self.gate(x))
+        return self.down(see(f"{self.path}.hook_post", hidden))
 
 
 def make_norm(config: TransformerConfig) -> nn.Module:
@@ -524,6 +532,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
 
     blocks: Sequence[Block]
     output_tokens: Tensor
+    places: Tensor
 
     def __init__(self, config: TransformerConfig) -> None:
         super().__init__()
@@ -532,6 +541,8 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         if config.encoding == "learned":
             assert config.max_positions is not None  # checked by the configuration
             self.embed_position = nn.Embedding(config.max_positions, config.d_model)
+        if config.encoding == "randomized":
+            self.register_buffer("places", draw_places(config.max_positions or 0, seed=0), persistent=False)
         blocks = [Block(config, shape, index) for index, shape in enumerate(config.shapes)]
         self.blocks = nn.ModuleList(blocks)  # type: ignore[assignment]  # the annotation tells readers what is inside
         self.ln_final = make_norm(config)
@@ -586,7 +597,7 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device)
         x = see("hook_embed", self.embed(tokens))
-        if self.config.encoding in ("absolute", "learned"):
+        if self.config.encoding in ("absolute", "learned", "randomized"):
             x = x + see("hook_pos_embed", self.position_vectors(positions, x.dtype))
         rotations = self.rotations(positions, x.dtype)
         for index, block in enumerate(self.blocks):
@@ -610,7 +621,14 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         if self.config.encoding == "absolute":
             return sinusoids(positions, self.config.d_model, dtype)
         self.need_room(positions.shape[-1])
+        if self.config.encoding == "randomized":
+            return sinusoids(self.places[positions], self.config.d_model, dtype)
         return self.embed_position(positions)
+
+    def draw_places(self, seed: int) -> None:
+        """Other places for the tokens, as in every step of training; only encoding "randomized" has them."""
+        if self.config.encoding == "randomized":
+            self.places.copy_(draw_places(self.config.max_positions or 0, seed))
 
     def rotations(self, positions: Tensor, dtype: torch.dtype) -> dict[int, Rotation]:
         """Rotary angles by d_head, shared by all layers of that size."""
@@ -621,10 +639,10 @@ class Transformer(nn.Module, PyTorchModelHubMixin, library_name="turing-programs
         return {size: rotary_angles(positions, int(size * fraction), base, dtype) for size in sizes}
 
     def need_room(self, length: int) -> None:
-        most = self.config.max_positions
-        if self.config.encoding == "learned" and most is not None and length > most:
+        most = (self.config.max_positions or 0) // ROOMS.get(self.config.encoding, 1)
+        if self.config.encoding in ROOMS and length > most:
             raise ValueError(
-                f"{length} positions were given (with any prepended token), but this model has vectors for {most}; "
+                f"{length} positions were given (with any prepended token), but this model has room for {most}; "
                 "shorten the input or use a model with more max_positions."
             )
 

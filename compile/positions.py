@@ -13,13 +13,19 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "t5", "fire")
+ENCODINGS = ("hard_alibi", "nope", "alibi", "log_alibi", "rope", "absolute", "learned", "randomized", "t5", "fire")
+
+SLOPED = ("alibi", "log_alibi")  # a head's slope times the distance, or times the logarithm of it
+LOG_STEEPER = 16.0  # usual slopes of log_alibi, as a multiple of ALiBi's: twice as far is then 0.04 to 5 scores less
 
 Windows = tuple[int | None, ...]  # one per head; None sees everything before it
 Rotation = tuple[Tensor, Tensor]  # cosines and sines
 
 T5_BUCKETS, T5_FURTHEST = 32, 128
 FIRE_WIDTH, FIRE_THRESHOLD = 32, 512.0
+
+SPREAD = 4  # "randomized" has so many places for each token it can be given
+ROOMS = {"learned": 1, "randomized": SPREAD}  # encodings with max_positions, and how many of them a token takes
 
 # Sines have amplitude 1 and fresh embeddings a spread of 0.02: unscaled, position would drown the token.
 SINUSOID_SCALE = 0.02 * math.sqrt(2)
@@ -64,10 +70,11 @@ class ScoreBias(nn.Module):
     def __init__(self, encoding: str, heads: int, slopes: Sequence[float] = ()) -> None:
         super().__init__()
         self.encoding = encoding
-        self.additive = encoding in ("t5", "fire") or (encoding == "alibi" and (not slopes or any(slopes)))
+        self.additive = encoding in ("t5", "fire") or (encoding in SLOPED and (not slopes or any(slopes)))
         self.relative = encoding != "fire"  # b depends on i - j alone
-        if encoding == "alibi":
-            chosen = torch.tensor(slopes, dtype=torch.float32) if slopes else alibi_slopes(heads)
+        if encoding in SLOPED:
+            usual = alibi_slopes(heads) * (LOG_STEEPER if encoding == "log_alibi" else 1)
+            chosen = torch.tensor(slopes, dtype=torch.float32) if slopes else usual
             self.register_buffer("slopes", chosen, persistent=False)
         elif encoding == "t5":
             self.table = nn.Parameter(torch.zeros(T5_BUCKETS, heads))
@@ -87,6 +94,8 @@ class ScoreBias(nn.Module):
     def term(self, distance: Tensor, query: Tensor) -> Tensor:
         if self.encoding == "alibi":
             return -distance.unsqueeze(-1) * self.slopes
+        if self.encoding == "log_alibi":
+            return -torch.log1p(distance.to(self.slopes.dtype)).unsqueeze(-1) * self.slopes
         if self.encoding == "t5":
             return F.embedding(t5_bucket(distance), self.table)
         return self.fire(distance, query)
@@ -146,3 +155,12 @@ def sinusoids(positions: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
     angles = positions.unsqueeze(-1) * rates
     waves = torch.stack((angles.sin(), angles.cos()), dim=-1).flatten(-2)[..., :d_model]
     return (waves * SINUSOID_SCALE).to(dtype)
+
+
+def draw_places(most: int, seed: int) -> Tensor:
+    """Where the tokens of a sequence stand among `most` places: some of them by chance, in order (Ruoss et al.).
+
+    Drawn anew in every step, they teach a model that only the order counts, and no place of a longer text is new to it.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    return torch.randperm(most, generator=generator)[: most // SPREAD].sort().values

@@ -18,6 +18,16 @@ TRIALS = 8  # batches in which at least one token must count
 class Batch(NamedTuple):
     inputs: IntArray  # (rows, context)
     targets: IntArray  # the same, one token later; IGNORED where the loss does not look
+    computed: BoolArray  # of every target, whether it is a number that is worked out
+
+
+class Stream(NamedTuple):
+    """Samples one after the other, and of every token:"""
+
+    tokens: IntArray
+    answered: BoolArray  # whether it is part of an answer
+    computed: BoolArray  # whether it is a number that is worked out
+    since: IntArray  # from where on a row must be visible for it to be known
 
 
 class Packing:
@@ -48,16 +58,16 @@ class Packing:
     def batch(self, step: int, process: int = 0) -> Batch:
         rng = np.random.default_rng([self.seed, 1, step, process])
         wanted = self.rows * (self.context + 1)
-        tokens, counted, since = self.stream(rng, wanted, step)
-        cut = int(rng.integers(len(tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
-        part = slice(cut, cut + wanted)
-        visible = since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
-        targets = np.where(counted[part] & visible, tokens[part], IGNORED).reshape(self.rows, -1)
-        rows = tokens[part].reshape(self.rows, -1)
-        return Batch(rows[:, :-1], targets[:, 1:])
+        stream = self.stream(rng, wanted, step)
+        cut = int(rng.integers(len(stream.tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
+        part, shape = slice(cut, cut + wanted), (self.rows, self.context + 1)
+        visible = stream.since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
+        tokens, computed = stream.tokens[part].reshape(shape), stream.computed[part].reshape(shape)
+        targets = np.where((stream.answered[part] & visible).reshape(shape), tokens, IGNORED)
+        return Batch(tokens[:, :-1], targets[:, 1:], computed[:, 1:])
 
-    def stream(self, rng: np.random.Generator, wanted: int, step: int) -> tuple[IntArray, BoolArray, IntArray]:
-        """At least `wanted` tokens; whether each is part of an answer; and from where on the row must be visible."""
+    def stream(self, rng: np.random.Generator, wanted: int, step: int) -> Stream:
+        """At least `wanted` tokens."""
         parts: list[Samples] = []
         have = 0
         while have < wanted + self.mean_size:
@@ -65,7 +75,8 @@ class Packing:
             have += len(parts[-1].tokens)
         tokens = np.concatenate([part.tokens for part in parts])
         answered = np.concatenate([part.answered for part in parts])
-        return tokens, answered, self.visible_since(tokens)
+        computed = np.concatenate([part.computed for part in parts])
+        return Stream(tokens, answered, computed, self.visible_since(tokens))
 
     def visible_since(self, tokens: IntArray) -> IntArray:
         """The beginning of the line before each token's own line: what a token of an answer is made from.

@@ -47,11 +47,14 @@ tokens asked for, the product is learned slowly: .766 / .016 of 64 problems afte
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 from experiments.recipe import Recipe, with_steps
 
 ENCODING_STEPS = 500  # of each encoding in the comparison
+Heads = list[tuple[int | None, float]]  # window and slope of each
+FAR = 2.0  # scores by which a head that shifts prefers the far end of its window to the place before it
 PLAIN_STEPS = 700  # of a model that answers at once: fewer tokens, but more problems, since these are short
 
 
@@ -68,12 +71,23 @@ def small(masked: int, free: int = 2, layers: int = 3, width: int = 128, d_head:
             "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False}  # fmt: skip
 
 
-def sloped(windows: list[int | None], slopes: list[float], at: range, layers: int) -> dict[str, Any]:
-    """Heads with windows and slopes. A slope upwards finds the latest of many; one downwards, in a window, the token at
-    its far end. Heads without a window have their slopes in the layers `at` only."""
-    flat = [0.0 if window is None else slope for window, slope in zip(windows, slopes, strict=True)]
-    return {**small(0, len(windows), layers), "encoding": "alibi", "windows": windows,
-            "slopes": [slopes if layer in at else flat for layer in range(layers)]}  # fmt: skip
+def far_end(window: int) -> tuple[int | None, float]:
+    """A window and a slope (of log_alibi) with which a head looks at the far end of it: a shift."""
+    return window, -FAR / math.log(window / (window - 1))
+
+
+def shifting(latest: tuple[float, ...], free: int = 2, layers: int = 4, width: int = 128) -> dict[str, Any]:
+    """Heads that shift by 1 to 6 tokens; after the first layer also some that look for the latest of many, with these
+    slopes, and some without. The slopes are of log-distance: of two places, one twice as far away as the other, a head
+    prefers the nearer as much in long texts as in short ones. MLPs are gated, since products are what is to be learned.
+    """
+    first: Heads = [(3, 0.0), (7, 0.0), *map(far_end, (2, 3, 4, 5, 6, 7))]
+    others: Heads = [(7, 0.0), *map(far_end, (2, 4, 5, 7)), *((None, slope) for slope in (*latest, *[0.0] * free))]
+    heads = [first, *[others] * (layers - 1)]
+    return {"layers": layers, "d_model": width, "heads": list(map(len, heads)), "d_head": 32, "d_mlp": 3 * width,
+            "gated": True, "encoding": "log_alibi", "norm": "rmsnorm", "bias": False,
+            "windows": [[window for window, _ in layer] for layer in heads],
+            "slopes": [[slope for _, slope in layer] for layer in heads]}  # fmt: skip
 
 
 def large(masked: int) -> dict[str, Any]:
@@ -112,16 +126,9 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8},
-        model=sloped([1, 2, 3, 4, 5, 7, *[None] * 4], [*[0.0] * 6, 0.5, 0.25, 0.0, 0.0], range(2, 3), layers=4),
-        lengths=(1, 8), fall=0.8, context=192, batch=21, steps=6000, warmup=240, blur=1.0, waves=0.75, probes=(8, 12),
-        **{**_CPU, "probe_every": 500},
-    ),
-    "sgd-strays-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8, "strays": 0.8},
-        model=sloped([1, 2, 3, 5, 7, 7, *[None] * 4], [*[0.0] * 5, -2.0, 0.2, 0.1, 0.05, 0.0], range(1, 4), layers=4),
-        lengths=(1, 8), fall=0.6, context=192, batch=21, steps=7300, horizon=5500, warmup=200, gentler=(4400, 0.25),
-        blur=1.0, waves=0.75, emphasis=4.0, probes=(8, 12), **{**_CPU, "probe_every": 500},
+        task={"name": "sgd", "unexplained": 0.8, "written": True}, model=shifting((8.0, 4.0)), lengths=(1, 12),
+        fall=0.85, context=256, batch=16, steps=9000, warmup=200, blur=1.0, waves=0.75, probes=(12, 18),
+        **{**_CPU, "probe_every": 1000},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),
@@ -145,11 +152,13 @@ def preset(name: str) -> Recipe:
 
 def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
     """Another encoding at the same shape; the windows belong to Hard-ALiBi."""
+    from compile.positions import ROOMS
+
     model = {**recipe.model, "encoding": encoding, "slopes": []}
     if encoding != "hard_alibi":
         model["windows"] = []
-    if encoding == "learned":
-        model["max_positions"] = recipe.context
+    if encoding in ROOMS:
+        model["max_positions"] = recipe.context * ROOMS[encoding]
     return recipe.changed(model=model)
 
 

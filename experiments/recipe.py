@@ -39,10 +39,8 @@ class Recipe:
     weight_decay: float = 0.1
     warmup: int = 100  # steps; then linear decay to 0
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
-    gentler: tuple[int, float] = (0, 1.0)  # from this step on, slopes that prefer what is near are so much less steep
     clip: float = 1.0
-    blur: float = 0.0  # where a number is right, the loss wants a bell of this width (in tokens) around it
-    emphasis: float = 1.0  # weight in the loss of tokens that decide how a text goes on (the task's forks)
+    blur: float = 0.0  # where a number is worked out, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
     waves: float = 1.0  # share of the columns in which tokens that are numbers begin as waves of their value
     seed: int = 0
@@ -52,15 +50,13 @@ class Recipe:
     probe_every: int = 500
 
     def __post_init__(self) -> None:
-        for name in ("lengths", "betas", "probes", "gentler"):
+        for name in ("lengths", "betas", "probes"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "bends", tuple((int(step), float(factor)) for step, factor in self.bends))
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
-        if len(self.gentler) != 2 or (self.gentler[1] != 1 and not self.model.get("slopes")) or self.gentler[1] <= 0:
-            raise ValueError(f"gentler is {self.gentler}; expected step and a positive factor, in a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):
@@ -71,8 +67,6 @@ class Recipe:
         if not 0 < self.fall <= 1 or not 0 <= self.waves <= 1 or self.blur < 0:
             raise ValueError(f"fall {self.fall} must be above 0 and at most 1, waves {self.waves} in [0, 1], and blur "
                              f"{self.blur} not below 0")  # fmt: skip
-        if self.emphasis <= 0 or (self.emphasis != 1 and not self.make_task().forks):
-            raise ValueError(f"emphasis is {self.emphasis}; expected a positive weight, and 1 for a task without forks")
         if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:
             raise ValueError(f"lengths are {self.lengths}; expected two, the first at least 1 and not above the second")
 
@@ -170,6 +164,5 @@ def with_steps(recipe: Recipe, steps: int) -> Recipe:
     def share(step: int) -> int:
         return min(round(step * steps / recipe.steps), steps)
 
-    step, factor = recipe.gentler
     horizon = max(1, share(recipe.horizon)) if recipe.horizon else 0
-    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon, gentler=(share(step), factor))
+    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon)

@@ -15,7 +15,6 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -97,8 +96,7 @@ class Trainer:
         task = recipe.make_task()
         self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed,
                                recipe.horizon or recipe.steps, recipe.fall)  # fmt: skip
-        plain = recipe.blur == 0 and recipe.emphasis == 1
-        self.wanted = None if plain else wanted_shares(task, recipe.blur, recipe.emphasis).to(accelerator.device)
+        self.bells = bells(task, recipe.blur).to(accelerator.device) if recipe.blur else None
         self.model = recipe.make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
@@ -115,13 +113,12 @@ class Trainer:
 
     def step(self) -> tuple[float, float]:
         """One update; the loss before it, and the norm of the gradient."""
-        if self.steps_done == self.recipe.gentler[0]:
-            self.soften_slopes()
         batch = self.batch()
-        inputs, targets = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
+        inputs, targets, computed = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
         set_rates(self.optimizers, self.recipe, self.steps_done)
+        self.model.draw_places(self.steps_done + 1)
         with self.accelerator.autocast():
-            loss = self.loss(inputs, targets)
+            loss = self.loss(inputs, targets, computed)
         self.accelerator.backward(loss)
         norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
         value, size = loss.item(), norm.item()
@@ -134,22 +131,12 @@ class Trainer:
         self.steps_done += 1
         return value, size
 
-    def loss(self, inputs: Tensor, targets: Tensor) -> Tensor:
+    def loss(self, inputs: Tensor, targets: Tensor, computed: Tensor) -> Tensor:
         """Only the places that count go through the last layer, except where a compiler wants fixed shapes."""
         if self.recipe.compiled:
-            return masked_loss(self.running(inputs), targets, self.wanted)
+            return masked_loss(self.running(inputs), targets, self.bells, computed)
         counted = targets != IGNORED
-        return masked_loss(self.running(inputs, counted), targets[counted], self.wanted)
-
-    def soften_slopes(self) -> None:
-        """Steep slopes make it easy to find the latest of many; gentle ones matter less where all is further away."""
-        factor, config = self.recipe.gentler[1], self.model.config
-        if factor == 1:
-            return
-        rows = [[s * factor if s > 0 else s for s in shape.slopes] for shape in config.shapes]
-        self.model.config = replace(config, slopes=rows)
-        for block, row in zip(self.model.blocks, rows, strict=True):
-            block.attn.bias.slopes.copy_(torch.tensor(row))
+        return masked_loss(self.running(inputs, counted), targets[counted], self.bells, computed[counted])
 
     # ---- weights and state
 
@@ -197,32 +184,27 @@ class Trainer:
         for name, optimizer in self.optimizers.items():
             load_optimizer(name, optimizer, tensors)
         self.steps_done, self.seconds = notes["steps_done"], notes["seconds"]
-        if self.steps_done > self.recipe.gentler[0]:
-            self.soften_slopes()
         self.curve, self.probes = notes["curve"], notes["probes"]
 
 
-def masked_loss(logits: Tensor, targets: Tensor, wanted: Tensor | None = None) -> Tensor:
-    """Mean over the tokens that count; 0 where a small batch has none. Row t of `wanted` is the answer wanted for t."""
+def masked_loss(
+    logits: Tensor, targets: Tensor, bells: Tensor | None = None, computed: Tensor | None = None
+) -> Tensor:
+    """Mean over the tokens that count; 0 where a small batch has none. With `bells`, of a `computed` number t the loss
+    wants row t of them instead of t alone."""
     scores, answers = logits.flatten(0, -2).float(), targets.flatten()
-    counted = answers != IGNORED
-    if wanted is None:
-        total = F.cross_entropy(scores, answers, ignore_index=IGNORED, reduction="sum")
-    else:
-        total = F.cross_entropy(scores, wanted[answers.clamp(min=0)] * counted[:, None], reduction="sum")
-    return total / counted.sum().clamp(min=1)
+    total = F.cross_entropy(scores, answers, ignore_index=IGNORED, reduction="none")
+    if bells is not None and computed is not None:
+        near = computed.flatten() & (answers != IGNORED)
+        total = total.masked_scatter(near, F.cross_entropy(scores[near], bells[answers[near]], reduction="none"))
+    return total.sum() / (answers != IGNORED).sum().clamp(min=1)
 
 
-def wanted_shares(task: Task, blur: float, emphasis: float = 1.0) -> Tensor:
-    """(vocabulary, vocabulary): the token itself, forks `emphasis` times as much; of a number also its neighbours, as a
-    bell of width `blur`."""
-    shares, numbers = torch.eye(len(task.vocabulary)), list(task.numbers) if blur else []
-    order = torch.arange(len(numbers), dtype=torch.float32)
-    bells = torch.softmax(-0.5 * ((order[:, None] - order) / (blur or 1)) ** 2, dim=1)
-    for token, bell in zip(numbers, bells, strict=True):
-        shares[token, numbers] = bell
-    shares[[task.token(name) for name in task.forks]] *= emphasis
-    return shares
+def bells(task: Task, blur: float) -> Tensor:
+    """(numbers, vocabulary): around each number, which are the first tokens, a bell of width `blur` (in tokens)."""
+    order = torch.arange(len(task.numbers), dtype=torch.float32)
+    shares = torch.softmax(-0.5 * ((order[:, None] - order) / blur) ** 2, dim=1)
+    return F.pad(shares, (0, len(task.vocabulary) - len(order)))
 
 
 class Run:

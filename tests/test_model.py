@@ -18,6 +18,7 @@ from compile.errors import REFUSED, CapacityError  # noqa: E402
 from compile.model import Decoder, Memory, Register, Transformer, TransformerConfig  # noqa: E402
 from compile.positions import (  # noqa: E402
     ENCODINGS,
+    ROOMS,
     alibi_slopes,
     hard_alibi_windows,
     rotary_angles,
@@ -36,7 +37,7 @@ def make(encoding: str = "hard_alibi", seed: int = 0, **changes: Any) -> Transfo
     torch.manual_seed(seed)
     options: dict[str, Any] = {"vocabulary": 11, "layers": 3, "heads": 3, "d_model": 12, "d_head": 4, "d_mlp": 16}
     options |= {"windows": MIXED} if encoding == "hard_alibi" else {}
-    options |= {"max_positions": 200} if encoding == "learned" else {}
+    options |= {"max_positions": 200 * ROOMS[encoding]} if encoding in ROOMS else {}
     model = Transformer(TransformerConfig(encoding=encoding, **({"dtype": "float64"} | options | changes)))
     model.reset_parameters(spread=0.6)
     for name, parameter in model.named_parameters():
@@ -168,6 +169,29 @@ def test_slopes_may_differ_by_layer_and_be_none_in_some() -> None:
         torch.from_numpy(rows)))  # fmt: skip
 
 
+def test_log_alibi_adds_slope_times_log_distance() -> None:
+    """Twice as far is as much less wherever it is; downwards, in a window, a head looks at the window's far end."""
+    model = Transformer.zeros(make("log_alibi", windows=(None, None, 4), slopes=(0.0, 2.0, -300.0)).config)
+    even, sloped, far = model.run_with_cache(tokens(40))[1]["blocks.1.attn.hook_pattern"][0, :, 39].numpy()
+    np.testing.assert_allclose(even, 1 / 40)
+    np.testing.assert_allclose(sloped[39] / sloped[[38, 36, 32, 24, 8]], [4.0, 16, 64, 256, 1024], rtol=1e-5)
+    np.testing.assert_allclose(far, np.arange(40) == 36, atol=1e-6)
+
+
+def test_gated_mlps_multiply() -> None:
+    """With a linear map and a gate that read the same number, what comes out is a product, not a sum."""
+    model, rows = make(gated=True), tokens(2, 20)
+    logits, cache = model.run_with_cache(rows)
+    hidden = torch.nn.functional.gelu(cache["blocks.1.mlp.hook_pre"]) * cache["blocks.1.mlp.hook_pre_linear"]
+    torch.testing.assert_close(cache["blocks.1.mlp.hook_post"], hidden)
+    assert model.parameter_count() > make().parameter_count()
+    with torch.no_grad():
+        for block in model.blocks:
+            block.mlp.gate.weight.zero_()
+            block.mlp.gate.bias.zero_()
+    assert not model.run_with_cache(rows)[1]["blocks.1.mlp.hook_post"].any() and logits.isfinite().all()
+
+
 @pytest.mark.parametrize("slopes", [[], [0.0, 0.25, 3]])
 def test_alibi_adds_slope_times_distance(slopes: list[float]) -> None:
     torch.testing.assert_close(alibi_slopes(8), torch.tensor([2.0**-k for k in range(1, 9)]))
@@ -178,6 +202,17 @@ def test_alibi_adds_slope_times_distance(slopes: list[float]) -> None:
     for head, slope in enumerate(slopes or alibi_slopes(3).tolist()):
         expected = torch.where(j <= i, -slope * (i - j).double(), -math.inf)
         torch.testing.assert_close(scores[head], expected, check_dtype=False, rtol=1e-6, atol=0)
+
+
+def test_randomized_places_are_in_order_and_drawn_anew() -> None:
+    model, rows = make("randomized"), torch.from_numpy(tokens(2, 40))
+    first, before = model.places.clone(), model(rows)
+    assert len(first) == 200 and (first.diff() > 0).all() and first[0] >= 0 and first[-1] < 800
+    model.draw_places(seed=5)
+    assert not torch.equal(first, model.places) and not torch.allclose(before, model(rows))
+    assert torch.equal(first, make("randomized").places)  # a model that is only used always has the same ones
+    with pytest.raises(ValueError, match="room for 200"):
+        model(torch.from_numpy(tokens(1, 201)))
 
 
 def test_rotated_products_depend_on_distance_only() -> None:
@@ -537,7 +572,7 @@ def test_sizes_and_summary() -> None:
         ({"encoding": "alibis"}, "choose one of"),
         ({"encoding": "rope", "d_head": 5}, "not even"),
         ({"encoding": "learned"}, "max_positions"),
-        ({"slopes": (1, 2, 3)}, "only 'alibi' has them"),
+        ({"slopes": (1, 2, 3)}, "only alibi and log_alibi have them"),
         ({"encoding": "alibi", "slopes": (1, 2)}, "slopes are for"),
         ({"encoding": "alibi", "slopes": (1, 2, math.inf)}, "a slope of layer 0 is inf"),
         ({"norm": "batch"}, "choose one of none"),

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import itertools
+import re
 from typing import Any
 
 import numpy as np
@@ -10,7 +10,7 @@ import pytest
 
 from experiments.packing import IGNORED, Packing
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.sgd import quantised, silent_ends
+from experiments.tasks.sgd import as_written, draw_examples, quantised
 from rasp import TuringMachine
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
@@ -184,67 +184,48 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
         Sgd(unexplained=1.2)
 
 
-def ends_by_place(task: Sgd, longest: int) -> dict[int, float]:
-    """Of what is asked after the k-th example of a line of practice, the share in which the line ends."""
-    lengths = task.draw_lengths(rng(), 4000, 1, longest)
-    samples, found = task.practice(rng(), lengths, 0.0), dict[int, list[bool]]()
-    example, end, line = (task.token(name) for name in ("d", "yp", "|"))
-    asked = samples.answered
-    for i in range(len(samples)):
-        row, counts = samples.row(i), asked[samples.starts[i] : samples.starts[i + 1]]
-        begins = np.flatnonzero(row == line)
-        for begin, stop in itertools.pairwise(begins):
-            places = begin + 1 + np.flatnonzero(np.isin(row[begin + 1 : stop], [example, end]))[1:]
-            assert len(places) <= longest
-            for k, place in enumerate(places, 1):
-                if counts[place]:
-                    found.setdefault(k, []).append(row[place] == end)
-    return {k: float(np.mean(ends)) for k, ends in found.items()}
+def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:
+    """With `written`, whoever works from the tokens gets exactly the next tokens; without, only about."""
+    lengths = np.full((200, 1), 9)
+
+    def off(task: Sgd) -> float:
+        """The share of numbers that differ from those worked out of the tokens before them."""
+        samples, misses = task.practice(rng(), lengths, 0.0), []
+        for i in range(len(samples)):
+            weights = np.zeros(2)
+            for line in np.split(samples.answer(i), np.flatnonzero(samples.answer(i) == task.token("|"))[:-1] + 1):
+                x1, x2, y, yp, g1, g2, w1, w2 = (line[[-13, -12, -10, -8, -6, -5, -3, -2]] - 100) / 100
+                x, said = np.array([x1, x2]), np.array([yp, g1, g2, w1, w2])
+                step = (yp - y) * x
+                expected = np.array([weights @ x, *step, *(weights - [g1, g2])])
+                misses.append(quantised(expected) != quantised(said))
+                weights = np.array([w1, w2])
+        return float(np.mean(misses))
+
+    assert off(Sgd(unexplained=0.8, written=True)) < 1e-3 and off(Sgd(unexplained=0.8)) > 0.1
+    samples, task = Sgd(written=True).sample(rng(), 6, count=20), Sgd()
+    assert np.array_equal(samples.tokens, task.sample(rng(), 6, count=20).tokens)  # tests stay the same
 
 
-def test_among_strays_no_counting_foretells_where_a_line_of_sgd_ends() -> None:
-    plain, strayed = (ends_by_place(Sgd(strays=strays), 6) for strays in (0.0, 0.5))
-    assert plain[6] == 1 and plain[5] > 0.6  # without them the sixth example is always a line's last
-    assert strayed.pop(6) == 1  # the first line of the longest problems, where it has none
-    assert set(strayed) == {1, 2, 3, 4, 5} and all(0.05 < share < 0.6 for share in strayed.values()), strayed
+@pytest.mark.parametrize("examples", [8, 30])
+def test_who_works_from_the_text_without_error_solves_the_tests_of_sgd(examples: int) -> None:
+    task, sizes = Sgd(), np.full(400, examples)
+    x, y = draw_examples(rng(), sizes)
+    read = task.lay_out_runs(x, y, sizes, as_written)
+    right = task.check(task.lay_out_runs(x, y, sizes), [read.answer(i) for i in range(len(read))])
+    assert right.mean() > 0.99
 
 
-def test_strays_stand_before_the_examples_and_are_not_asked_for() -> None:
-    task = Sgd(strays=1.0)
-    drawn = task.practice(rng(), np.array([[2], [5], [5], [3]]), 0.0)
-    seen = 0
-    for i in range(len(drawn)):
-        asked = drawn.answered[drawn.starts[i] : drawn.starts[i + 1]]
-        lines = np.split(np.arange(len(asked)), np.flatnonzero(drawn.row(i) == task.token("|"))[:-1] + 1)
-        examples = drawn.prompt(i)[1:-1].tolist()
-        for t, places in enumerate(lines[1:]):
-            line, left = drawn.row(i)[places].tolist(), examples[: len(examples) - 5 * t]
-            end = line.index(task.token("yp"))
-            assert line[end - len(left) : end] == left and end % 5 == 0 and end <= 25
-            assert not asked[places[: end - len(left)]].any() and asked[places[end - len(left) + 2 : end]].all()
-            assert asked[places[end]] == (end < 25 or end == len(left)) and asked[places[end + 1 :]].all()
-            seen += end > len(left)
-    assert seen > 5
-    assert drawn.silent is not None and not np.any(task.sample(rng(), 6, count=50).silent)
-    with pytest.raises(ValueError, match=r"strays is -0\.5"):
-        Sgd(strays=-0.5)
-
-
-def test_late_in_training_the_ends_of_long_lines_are_asked_for_less_often() -> None:
-    """With lengths as in `sgd-cpu`: after the first lines, an end is about equally frequent after any example."""
-    task = Sgd(strays=0.8)
-    lengths = task.draw_lengths(rng(), 20_000, 1, 8, fall=0.6)
-    early, late = (task.practice(rng(), lengths, progress) for progress in (0.0, 1.0))
-    assert np.array_equal(early.tokens, late.tokens)
-    ends = early.tokens == task.token("yp")
-    assert not np.any(late.answered & ~early.answered) and np.array_equal(early.answered[~ends], late.answered[~ends])
-    left = lengths - np.arange(8)
-    going_on = np.array([(left[:, 1:] > k).sum() for k in range(1, 8)])
-    ending = np.array([((left == k) & ~silent_ends(rng(), lengths[:, 0]))[:, 1:].sum() for k in range(1, 8)])
-    assert ending[-1] == going_on[-1] == 0  # after the seventh, where there is always an end, nothing is asked
-    share = (ending / (ending + going_on + 1e-9))[:-1]
-    assert np.all((share > 0.2) & (share < 0.45)), share
-    assert (left[:, 1:] == 6).sum() > 2 * going_on[5]  # otherwise an end would be likely after the sixth
+def test_what_sgd_works_out_is_marked_and_nothing_else() -> None:
+    task = Sgd()
+    samples = task.sample(rng(), [3])
+    text = [f"[{name}]" if marked else name for name, marked in
+            zip(task.text(samples.row(0)).split(), samples.computed, strict=True)]  # fmt: skip
+    lines = " ".join(text).split(" |")[1:-1]
+    pattern = r"( d a\d+ a\d+ , a\d+)+ yp \[a\d+\] g( \[a\d+\]){2} cur( \[a\d+\]){2}"
+    assert all(re.fullmatch(pattern, line) for line in lines)
+    assert len(lines) == 3 and "[" not in " ".join(text).split(" |")[0]
+    assert not make_task({"name": "addition"}).sample(rng(), [3]).computed.any()
 
 
 def test_lengths_fall_off_geometrically() -> None:
@@ -326,7 +307,7 @@ def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:
 def test_the_loss_looks_only_at_answers_whose_source_is_in_the_row() -> None:
     task = TuringRasp()
     packing = Packing(task, (4, 4), rows=40, context=50, seed=0)
-    inputs, targets = packing.batch(0)
+    inputs, targets, _ = packing.batch(0)
     sep = task.token("sep")
     for row, wanted in zip(inputs, targets, strict=True):
         counted = np.flatnonzero(wanted != IGNORED)

@@ -57,7 +57,7 @@ def ours_like(theirs: Any) -> Transformer:
 def batch() -> tuple[torch.Tensor, torch.Tensor]:
     recipe = preset("tm-cpu")
     packing = Packing(recipe.make_task(), recipe.lengths, recipe.batch, recipe.context, 0)
-    inputs, targets = packing.batch(0)
+    inputs, targets, _ = packing.batch(0)
     return torch.from_numpy(inputs), torch.from_numpy(targets)
 
 

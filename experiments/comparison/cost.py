@@ -88,7 +88,8 @@ def flops_per_token(model: Transformer, seen: int) -> int:
     config = model.config
     total = config.d_model * config.output_count
     for shape, block in zip(config.shapes, model.blocks, strict=True):
-        total += config.d_model * (4 * shape.heads * shape.d_head + 2 * shape.d_mlp)  # q, k, v, out; up, down
+        products = 4 * shape.heads * shape.d_head + (2 + config.gated) * shape.d_mlp  # q, k, v, out; up, down, gate
+        total += config.d_model * products
         total += 2 * _cached(block, model.prepended + seen) * shape.d_head  # scores, and the sum of values
     return 2 * total
 

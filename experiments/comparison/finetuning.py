@@ -173,8 +173,8 @@ def match_gradient(model: Transformer, recipe: Recipe) -> dict[str, float]:
     """The norm of the first batch's gradient in the q, k and v of the last layer's head."""
     trainer = Trainer(recipe, make_accelerator("cpu"))
     trainer.model.load_state_dict(model.state_dict())
-    inputs, targets = (torch.from_numpy(x) for x in trainer.batch())
-    trainer.loss(inputs, targets).backward()
+    inputs, targets, computed = (torch.from_numpy(x) for x in trainer.batch())
+    trainer.loss(inputs, targets, computed).backward()
     gradient = trainer.model.blocks[-1].attn.qkv.weight.grad
     assert gradient is not None
     return dict(zip("qkv", gradient.view(3, -1).norm(dim=1).tolist(), strict=True))

@@ -19,7 +19,7 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 HOLE = -1
-SILENT = 1 << 20  # a piece's token plus this is written, but not asked for in training
+COMPUTED = 1 << 20  # a piece's token plus this is a number that is worked out, not copied
 MANY = 1 << 30  # a variety that restricts nothing
 LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
 
@@ -31,8 +31,8 @@ class Samples:
     tokens: IntArray
     starts: IntArray
     prompts: IntArray
+    computed: BoolArray  # of every token, whether it is a number that is worked out, not copied
     truth: Any = None  # what a tolerant check compares with
-    silent: BoolArray | None = None  # of every token, whether training must not ask for it; none: it may for all
 
     def __len__(self) -> int:
         return len(self.prompts)
@@ -48,11 +48,10 @@ class Samples:
 
     @property
     def answered(self) -> BoolArray:
-        """For every token, whether it belongs to an answer and is asked for."""
+        """For every token, whether it belongs to an answer."""
         sizes = np.diff(self.starts)
         within = np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], sizes)
-        answer = within >= np.repeat(self.prompts, sizes)
-        return answer if self.silent is None else answer & ~self.silent
+        return within >= np.repeat(self.prompts, sizes)
 
 
 def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any = None) -> Samples:
@@ -67,7 +66,7 @@ def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any =
     kept = table != HOLE
     starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
     tokens = table[kept].astype(np.int64)
-    return Samples(tokens % SILENT, starts, (left != HOLE).sum(axis=1), truth, tokens >= SILENT)
+    return Samples(tokens % COMPUTED, starts, (left != HOLE).sum(axis=1), tokens >= COMPUTED, truth)
 
 
 def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
@@ -75,9 +74,9 @@ def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
     return np.where(present, values, HOLE)
 
 
-def hushed(piece: IntArray, where: npt.ArrayLike) -> IntArray:
-    """The piece with its tokens silent in these places."""
-    return np.where((piece != HOLE) & where, piece | SILENT, piece)
+def computed(piece: IntArray) -> IntArray:
+    """The piece with its tokens marked as numbers that are worked out."""
+    return np.where(piece != HOLE, piece + COMPUTED, HOLE)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -97,7 +96,6 @@ class Task(ABC):
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
-    forks: ClassVar[tuple[str, ...]] = ()  # tokens with which a text goes on one way or another
 
     def __post_init__(self) -> None:
         if not 0 <= self.repetitive <= (1 if self.few else 0):
