@@ -27,7 +27,6 @@ from compile.errors import REFUSED, CapacityError
 from compile.positions import (
     ENCODINGS,
     ROOMS,
-    SLOPED,
     HeadGroup,
     Rotation,
     ScoreBias,
@@ -91,7 +90,7 @@ class TransformerConfig:
     d_mlp: int | Sequence[int] | None = None  # default 4 d_model
     windows: Sequence[Any] = ()  # per head (same in every layer) or per layer per head; None and () are unbounded
     encoding: str = "hard_alibi"
-    slopes: Sequence[Any] = ()  # of "alibi" and "log_alibi", laid out like the windows; default Press et al.'s
+    slopes: Sequence[Any] = ()  # of encoding "alibi", laid out like the windows; default Press et al.'s
     norm: str = "layernorm"  # before attention, MLP and unembedding
     norm_epsilon: float = 1e-5
     activation: str = "gelu"
@@ -268,8 +267,8 @@ def _check_shapes(config: TransformerConfig) -> None:
             raise ValueError(f"rope turns pairs, but {config.rotary_fraction} of d_head {shape.d_head} is not even.")
         for slope in shape.slopes:
             _need_real(f"a slope of layer {layer}", slope)
-    if config.slopes and config.encoding not in SLOPED:
-        raise ValueError(f"slopes were given for encoding {config.encoding!r}; only {' and '.join(SLOPED)} have them.")
+    if config.slopes and config.encoding != "alibi":
+        raise ValueError(f"slopes were given for encoding {config.encoding!r}; only 'alibi' has them.")
     if config.rough_parameter_count > MOST_PARAMETERS:
         count = f"{config.rough_parameter_count:.3g}"
         raise ValueError(f"these sizes make {count} parameters; at most {MOST_PARAMETERS:.3g} are allowed.")

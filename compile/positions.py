@@ -13,10 +13,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-ENCODINGS = ("hard_alibi", "nope", "alibi", "log_alibi", "rope", "absolute", "learned", "randomized", "t5", "fire")
-
-SLOPED = ("alibi", "log_alibi")  # a head's slope times the distance, or times the logarithm of it
-LOG_STEEPER = 16.0  # usual slopes of log_alibi, as a multiple of ALiBi's: twice as far is then 0.04 to 5 scores less
+ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "learned", "randomized", "t5", "fire")
 
 Windows = tuple[int | None, ...]  # one per head; None sees everything before it
 Rotation = tuple[Tensor, Tensor]  # cosines and sines
@@ -70,11 +67,10 @@ class ScoreBias(nn.Module):
     def __init__(self, encoding: str, heads: int, slopes: Sequence[float] = ()) -> None:
         super().__init__()
         self.encoding = encoding
-        self.additive = encoding in ("t5", "fire") or (encoding in SLOPED and (not slopes or any(slopes)))
+        self.additive = encoding in ("t5", "fire") or (encoding == "alibi" and (not slopes or any(slopes)))
         self.relative = encoding != "fire"  # b depends on i - j alone
-        if encoding in SLOPED:
-            usual = alibi_slopes(heads) * (LOG_STEEPER if encoding == "log_alibi" else 1)
-            chosen = torch.tensor(slopes, dtype=torch.float32) if slopes else usual
+        if encoding == "alibi":
+            chosen = torch.tensor(slopes, dtype=torch.float32) if slopes else alibi_slopes(heads)
             self.register_buffer("slopes", chosen, persistent=False)
         elif encoding == "t5":
             self.table = nn.Parameter(torch.zeros(T5_BUCKETS, heads))
@@ -94,8 +90,6 @@ class ScoreBias(nn.Module):
     def term(self, distance: Tensor, query: Tensor) -> Tensor:
         if self.encoding == "alibi":
             return -distance.unsqueeze(-1) * self.slopes
-        if self.encoding == "log_alibi":
-            return -torch.log1p(distance.to(self.slopes.dtype)).unsqueeze(-1) * self.slopes
         if self.encoding == "t5":
             return F.embedding(t5_bucket(distance), self.table)
         return self.fire(distance, query)

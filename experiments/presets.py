@@ -47,14 +47,13 @@ tokens asked for, the product is learned slowly: .766 / .016 of 64 problems afte
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from experiments.recipe import Recipe, with_steps
 
 ENCODING_STEPS = 500  # of each encoding in the comparison
 Heads = list[tuple[int | None, float]]  # window and slope of each
-FAR = 2.0  # scores by which a head that shifts prefers the far end of its window to the place before it
+SHIFT = 4.0  # scores by which a head that shifts prefers the far end of its window to the place after it
 PLAIN_STEPS = 700  # of a model that answers at once: fewer tokens, but more problems, since these are short
 
 
@@ -71,21 +70,19 @@ def small(masked: int, free: int = 2, layers: int = 3, width: int = 128, d_head:
             "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False}  # fmt: skip
 
 
-def far_end(window: int) -> tuple[int | None, float]:
-    """A window and a slope (of log_alibi) with which a head looks at the far end of it: a shift."""
-    return window, -FAR / math.log(window / (window - 1))
+def shifting(slopes: tuple[float, ...], layers: int = 4, width: int = 128) -> dict[str, Any]:
+    """Heads that shift: a slope downwards in a window makes a head look at its far end, up to six tokens back. Then,
+    after the first layer, heads with these slopes; gentle ones help to find the latest of many, and steep ones would
+    see nothing far away from which to learn. MLPs are gated, since what is to be learned are products."""
 
+    def shifts(*windows: int) -> Heads:
+        return [(window, -SHIFT) for window in windows]
 
-def shifting(latest: tuple[float, ...], free: int = 2, layers: int = 4, width: int = 128) -> dict[str, Any]:
-    """Heads that shift by 1 to 6 tokens; after the first layer also some that look for the latest of many, with these
-    slopes, and some without. The slopes are of log-distance: of two places, one twice as far away as the other, a head
-    prefers the nearer as much in long texts as in short ones. MLPs are gated, since products are what is to be learned.
-    """
-    first: Heads = [(3, 0.0), (7, 0.0), *map(far_end, (2, 3, 4, 5, 6, 7))]
-    others: Heads = [(7, 0.0), *map(far_end, (2, 4, 5, 7)), *((None, slope) for slope in (*latest, *[0.0] * free))]
+    first: Heads = [(3, 0.0), (7, 0.0), *shifts(2, 3, 4, 5, 6, 7), *[(None, 0.0)] * 2]
+    others: Heads = [(7, 0.0), *shifts(2, 4, 5, 7), *((None, slope) for slope in slopes)]
     heads = [first, *[others] * (layers - 1)]
-    return {"layers": layers, "d_model": width, "heads": list(map(len, heads)), "d_head": 32, "d_mlp": 3 * width,
-            "gated": True, "encoding": "log_alibi", "norm": "rmsnorm", "bias": False,
+    return {"layers": layers, "d_model": width, "heads": [len(layer) for layer in heads], "d_head": 32,
+            "d_mlp": 3 * width, "gated": True, "encoding": "alibi", "norm": "rmsnorm", "bias": False,
             "windows": [[window for window, _ in layer] for layer in heads],
             "slopes": [[slope for _, slope in layer] for layer in heads]}  # fmt: skip
 
@@ -126,9 +123,9 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8, "written": True}, model=shifting((8.0, 4.0)), lengths=(1, 12),
-        fall=0.85, context=256, batch=16, steps=9000, warmup=200, blur=1.0, waves=0.75, probes=(12, 18),
-        **{**_CPU, "probe_every": 1000},
+        task={"name": "sgd", "unexplained": 0.8, "written": True}, model=shifting((0.1, 0.05, 0.0, 0.0, 0.0, 0.0)),
+        lengths=(1, 12), fall=0.82, context=256, batch=16, steps=9000, warmup=200, blur=1.0, waves=0.75,
+        probes=(12, 18), **{**_CPU, "probe_every": 1000},
     ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),

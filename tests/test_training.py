@@ -511,7 +511,7 @@ def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
     plan = planned()
     tasks = [plan[f"tm-{i}"].make_task() for i in range(10)]
     assert len({task.machine for task in tasks}) == 10  # type: ignore[attr-defined]
-    assert {plan[name].model["encoding"] for name in plan} == {"hard_alibi", "nope", "alibi", "rope", "log_alibi"}
+    assert {plan[name].model["encoding"] for name in plan} == {"hard_alibi", "nope", "alibi", "rope"}
     assert {"addition", "multiplication1", "sgd"} <= set(plan)
     assert recipe_of("tm-9").task["machine_seed"] == 9
 

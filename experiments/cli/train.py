@@ -26,7 +26,7 @@ OutputOption = Annotated[
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")]
 SaveOption = Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")]
 EncodingOption = Annotated[
-    str | None, typer.Option(help="hard_alibi, nope, alibi, log_alibi, rope, absolute, learned, randomized, t5, fire.")
+    str | None, typer.Option(help="hard_alibi, nope, alibi, rope, absolute, learned, randomized, t5, fire.")
 ]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="CPU threads.")]
 MOST = 2**32 - 1  # of a seed
