@@ -348,6 +348,7 @@ def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
      (["train", "tm-tiny", "--resume", "--minutes", "3"], "--minutes"),
      (["train", "tm-tiny", "-o", "experiments/checkpoints/tm-0"], "already holds a run"),
      (["train", "tm-tiny", "-o", "pyproject.toml"], "pyproject.toml"),
+     (["train", "tm-tiny", "--no-scratchpad"], "no scratchpad to leave out"),
      (["reproduce", "nothing"], "nothing")],
 )  # fmt: skip
 def test_wrong_commands_are_refused_in_a_sentence(
