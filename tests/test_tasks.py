@@ -10,7 +10,7 @@ import pytest
 
 from experiments.packing import IGNORED, Packing
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.sgd import as_written, draw_examples, quantised
+from experiments.tasks.sgd import as_written, draw_problems, explained, quantised
 from rasp import TuringMachine
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
@@ -184,6 +184,27 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
         Sgd(unexplained=1.2)
 
 
+def test_sgd_practises_on_examples_that_resemble_each_other_later_on() -> None:
+    plain, crowded, lengths = Sgd(unexplained=0.5), Sgd(unexplained=0.5, crowded=0.5), np.full((4000, 1), 6)
+
+    def ranges(samples: Samples) -> np.ndarray:
+        """(problems, 3): of each problem, the difference of the largest and the smallest x1, x2 and y."""
+        numbers = [samples.prompt(i)[1:-1].reshape(6, 5)[:, [1, 2, 4]] for i in range(len(samples))]
+        return np.ptp(np.array(numbers), axis=1)
+
+    def narrow(progress: float) -> float:
+        """The share of problems in which both inputs are within what a crowded one has at the most."""
+        return float((ranges(crowded.practice(rng(), lengths, progress))[:, :2] <= 81).all(axis=1).mean())
+
+    assert 0.47 < narrow(1.0) < 0.55 and narrow(0.0) < 0.05
+    late = ranges(crowded.practice(rng(), lengths, 1.0))
+    assert (late[(late[:, :2] <= 20).all(axis=1)][:, 2] <= 24).all()  # then labels are alike, too
+    same = [task.practice(rng(), lengths, 0.0).tokens for task in (plain, crowded)]
+    assert np.array_equal(*same) and np.array_equal(*(t.sample(rng(), 6, count=9).tokens for t in (plain, crowded)))
+    with pytest.raises(ValueError, match=r"crowded is -0\.5"):
+        Sgd(crowded=-0.5)
+
+
 def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:
     """With `written`, whoever works from the tokens gets exactly the next tokens; without, only about."""
     lengths = np.full((200, 1), 9)
@@ -210,7 +231,8 @@ def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:
 @pytest.mark.parametrize("examples", [8, 30])
 def test_who_works_from_the_text_without_error_solves_the_tests_of_sgd(examples: int) -> None:
     task, sizes = Sgd(), np.full(400, examples)
-    x, y = draw_examples(rng(), sizes)
+    x, truth = draw_problems(rng(), sizes)
+    y = explained(x, truth)
     read = task.lay_out_runs(x, y, sizes, as_written)
     right = task.check(task.lay_out_runs(x, y, sizes), [read.answer(i) for i in range(len(read))])
     assert right.mean() > 0.99

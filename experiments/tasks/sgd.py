@@ -25,6 +25,8 @@ Reals = npt.NDArray[np.float64]
 Kept = Callable[[Reals], Reals]  # what is kept of numbers that were worked out
 NUMBERS, MIDDLE = 200, 100
 CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
+NARROWEST, WIDEST = 0.05, 0.4  # half the range of the examples of a crowded problem, where others have 1
+CROWDED_FROM = 0.27  # share of training after which there are crowded problems
 
 
 def quantised(values: npt.ArrayLike) -> IntArray:
@@ -55,6 +57,10 @@ class Sgd(Task):
     """`unexplained` is the share of training problems whose labels are drawn by chance. Where y = w . x, the prediction
     can be guessed from the label next to it, and a model that does so never learns the product. Tests have none.
 
+    `crowded` is the share of training problems whose examples resemble each other, once examples are copied at all. A
+    line ends after the example that the line before has last but one; where no two examples are alike, a rough look is
+    enough to find it, and fails in longer problems, where some are. Tests have none of these either.
+
     With `written`, the numbers of training problems are worked out from those that stand in the text, rounded as they
     are: then the text alone decides every one of them. In tests they are real numbers, rounded only where they are
     written; a model that works from the text without error stays within the tolerance there (a test says how often).
@@ -63,14 +69,16 @@ class Sgd(Task):
     rate: float = 0.5
     tolerance: int = 2  # number tokens
     unexplained: float = 0.0
+    crowded: float = 0.0
     written: bool = False
 
     joiner: ClassVar[str] = " "
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        if not 0 <= self.unexplained <= 1:
-            raise ValueError(f"unexplained is {self.unexplained}; a share lies between 0 and 1")
+        for name in ("unexplained", "crowded"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} is {getattr(self, name)}; a share lies between 0 and 1")
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
@@ -81,15 +89,20 @@ class Sgd(Task):
         return {i: (i - MIDDLE) / MIDDLE for i in range(NUMBERS)}
 
     def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
-        x, y = draw_examples(rng, lengths[:, 0])
-        return self.lay_out_runs(x, y, lengths[:, 0])
+        x, truth = draw_problems(rng, lengths[:, 0])
+        return self.lay_out_runs(x, explained(x, truth), lengths[:, 0])
 
     def practice(self, rng: np.random.Generator, lengths: IntArray, progress: float) -> Samples:
         sizes = lengths[:, 0]
-        x, y = draw_examples(rng, sizes)
-        if self.unexplained:
-            by_chance = rng.random((len(sizes), 1)) < self.unexplained
-            y = np.where(by_chance, rng.uniform(-CHANCE, CHANCE, size=y.shape), y)
+        x, truth = draw_problems(rng, sizes)
+        by_chance = rng.random((len(sizes), 1)) < self.unexplained
+        labels = rng.uniform(-CHANCE, CHANCE, size=x.shape[:2])
+        if self.crowded and progress >= CROWDED_FROM:
+            narrow = NARROWEST * (WIDEST / NARROWEST) ** rng.random((len(sizes), 1))
+            narrow = np.where(rng.random((len(sizes), 1)) < self.crowded, narrow, 1.0)
+            x = narrow[..., None] * x + rng.uniform(-1, 1, (len(sizes), 1, 2)) * (1 - narrow[..., None])
+            labels = narrow * labels + rng.uniform(-CHANCE, CHANCE, (len(sizes), 1)) * (1 - narrow)
+        y = np.where(by_chance, labels, explained(x, truth))
         return self.lay_out_runs(x, y, sizes, as_written if self.written else exact)
 
     def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
@@ -139,11 +152,13 @@ def left(examples: IntArray, count: IntArray) -> IntArray:
     return np.where(present[:, :, None], examples, HOLE).reshape(len(examples), -1)
 
 
-def draw_examples(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
-    """Inputs (samples, examples, 2), and labels that some weights explain."""
-    x = rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2))
-    truth = rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
-    return x, (x * truth).sum(axis=2)
+def draw_problems(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
+    """Inputs (samples, examples, 2), and the weights (samples, 1, 2) that explain their labels."""
+    return rng.uniform(-1, 1, size=(len(sizes), sizes.max(), 2)), rng.uniform(-0.5, 0.5, size=(len(sizes), 1, 2))
+
+
+def explained(x: Reals, truth: Reals) -> Reals:
+    return (x * truth).sum(axis=2)
 
 
 def descend(x: Reals, y: Reals, sizes: IntArray, rate: float, kept: Kept = exact) -> Steps:
