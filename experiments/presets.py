@@ -121,7 +121,7 @@ PRESETS: dict[str, Recipe] = {
         context=320, batch=16, steps=6000, warmup=240, probes=(10, 15), **_CPU,
     ),
     "sgd-cpu": Recipe(
-        task={"name": "sgd", "unexplained": 0.8, "crowded": 0.4, "written": True},
+        task={"name": "sgd", "unexplained": 0.8, "crowded": 0.4, "late": 0.5, "written": True},
         model=shifting((0.1, 0.05, 0.0, 0.0, 0.0, 0.0)),
         lengths=(1, 12), fall=0.82, context=256, batch=16, steps=9000, warmup=200, blur=1.0, waves=0.75,
         probes=(12, 18), **{**_CPU, "probe_every": 1000},

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import re
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 
 from experiments.packing import IGNORED, Packing
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.sgd import as_written, draw_problems, explained, quantised
+from experiments.tasks.sgd import as_written, draw_problems, explained, quantised, uneven_ends
 from rasp import TuringMachine
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
@@ -203,6 +204,48 @@ def test_sgd_practises_on_examples_that_resemble_each_other_later_on() -> None:
     assert np.array_equal(*same) and np.array_equal(*(t.sample(rng(), 6, count=9).tokens for t in (plain, crowded)))
     with pytest.raises(ValueError, match=r"crowded is -0\.5"):
         Sgd(crowded=-0.5)
+
+
+def lines_of(task: Sgd, samples: Samples, index: int) -> list[tuple[list[int], np.ndarray]]:
+    """The tokens of every line of a sample, and which of them are asked for."""
+    row, asked = samples.row(index).tolist(), samples.answered[samples.starts[index] : samples.starts[index + 1]]
+    ends = [0, *(i + 1 for i, token in enumerate(row) if token == task.token("|"))]
+    return [(row[a:b], asked[a:b]) for a, b in itertools.pairwise(ends)]
+
+
+def test_late_lines_begin_later_and_only_what_they_tell_is_asked_for() -> None:
+    task, size = Sgd(late=0.7), 6
+    samples, seen = task.practice(rng(), np.full((60, 1), size), 1.0), 0
+    for i in range(len(samples)):
+        whole = [tuple(e) for e in samples.prompt(i)[1:-1].reshape(size, 5).tolist()]
+        before = whole
+        for t, (line, asked) in enumerate(lines_of(task, samples, i)[1:]):
+            end = line.index(task.token("yp"))
+            examples = [tuple(line[at : at + 5]) for at in range(0, end, 5)]
+            assert examples == whole[size - t - len(examples) : size - t] and len(examples) >= min(2, size - t)
+            assert asked[end + 1 :].all()
+            meeting = next(k for k, example in enumerate(examples) if example in before)
+            assert not asked[: 5 * meeting].any() and asked[5 * meeting + 3 : end].all()
+            begin_alike = len(examples) == size - t and before[0] == whole[0]
+            assert asked[5 * meeting + 1 : 5 * meeting + 3].tolist() == [begin_alike] * 2
+            seen += meeting > 0 or not begin_alike
+            before = examples
+    assert seen > 100
+    early = [Sgd(late=late).practice(rng(), np.full((9, 1), size), 0.3) for late in (0.0, 0.7)]
+    assert np.array_equal(early[0].tokens, early[1].tokens) and not early[1].silent.any()
+    assert not task.sample(rng(), 6, count=50).silent.any()
+
+
+def test_an_end_is_as_likely_after_any_number_of_examples() -> None:
+    """Of what is asked after the k-th example; without the silent ends it is the likelier, the larger k."""
+    examples = Sgd().draw_lengths(rng(), 40_000, 1, 10, fall=0.8) - np.arange(10)
+    examples = np.maximum(examples, 0)
+    silent = uneven_ends(rng(), examples)
+    going_on = np.array([(examples > k).sum() for k in range(1, 10)])
+    ends, asked = (np.array([((examples == k) & shown).sum() for k in range(1, 10)]) for shown in (True, ~silent))
+    assert (np.diff(ends / (ends + going_on)) > 0).all() and ends[-1] > 2 * going_on[-1]
+    assert np.ptp(asked / (asked + going_on)) < 0.02
+    assert silent[examples == 10].all()  # no line is longer, so the end would be certain
 
 
 def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:

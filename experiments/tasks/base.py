@@ -19,7 +19,8 @@ IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
 
 HOLE = -1
-COMPUTED = 1 << 20  # a piece's token plus this is a number that is worked out, not copied
+COMPUTED = 1 << 20  # a piece's token plus this is a number that is worked out, not copied;
+SILENT = 1 << 21  # plus this, it is written, but not asked for in training
 MANY = 1 << 30  # a variety that restricts nothing
 LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
 
@@ -32,6 +33,7 @@ class Samples:
     starts: IntArray
     prompts: IntArray
     computed: BoolArray  # of every token, whether it is a number that is worked out, not copied
+    silent: BoolArray  # of every token, whether training does not ask for it, although it is part of an answer
     truth: Any = None  # what a tolerant check compares with
 
     def __len__(self) -> int:
@@ -48,10 +50,10 @@ class Samples:
 
     @property
     def answered(self) -> BoolArray:
-        """For every token, whether it belongs to an answer."""
+        """For every token, whether it belongs to an answer and is asked for."""
         sizes = np.diff(self.starts)
         within = np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], sizes)
-        return within >= np.repeat(self.prompts, sizes)
+        return (within >= np.repeat(self.prompts, sizes)) & ~self.silent
 
 
 def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any = None) -> Samples:
@@ -66,7 +68,8 @@ def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any =
     kept = table != HOLE
     starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
     tokens = table[kept].astype(np.int64)
-    return Samples(tokens % COMPUTED, starts, (left != HOLE).sum(axis=1), tokens >= COMPUTED, truth)
+    prompts = (left != HOLE).sum(axis=1)
+    return Samples(tokens % COMPUTED, starts, prompts, tokens & COMPUTED > 0, tokens & SILENT > 0, truth)
 
 
 def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
@@ -76,7 +79,12 @@ def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
 
 def computed(piece: IntArray) -> IntArray:
     """The piece with its tokens marked as numbers that are worked out."""
-    return np.where(piece != HOLE, piece + COMPUTED, HOLE)
+    return np.where(piece != HOLE, piece | COMPUTED, HOLE)
+
+
+def hushed(piece: IntArray, where: npt.ArrayLike) -> IntArray:
+    """The piece with its tokens silent in these places."""
+    return np.where((piece != HOLE) & where, piece | SILENT, piece)
 
 
 @dataclass(frozen=True, kw_only=True)

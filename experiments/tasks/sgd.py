@@ -19,14 +19,15 @@ from typing import ClassVar
 import numpy as np
 import numpy.typing as npt
 
-from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, computed, lay_out, where_present
+from experiments.tasks.base import HOLE, BoolArray, IntArray, Samples, Task, computed, hushed, lay_out, where_present
 
 Reals = npt.NDArray[np.float64]
 Kept = Callable[[Reals], Reals]  # what is kept of numbers that were worked out
 NUMBERS, MIDDLE = 200, 100
+EXAMPLE, INPUTS = 5, (1, 2)  # tokens of an example, and where its inputs stand
 CHANCE = 0.6  # labels by chance lie within it: larger ones would take the weights out of range
 NARROWEST, WIDEST = 0.05, 0.4  # half the range of the examples of a crowded problem, where others have 1
-CROWDED_FROM = 0.27  # share of training after which there are crowded problems
+CROWDED_FROM, LATE_FROM = 0.27, 0.4  # shares of training after which there are crowded problems, and late lines
 
 
 def quantised(values: npt.ArrayLike) -> IntArray:
@@ -61,6 +62,11 @@ class Sgd(Task):
     line ends after the example that the line before has last but one; where no two examples are alike, a rough look is
     enough to find it, and fails in longer problems, where some are. Tests have none of these either.
 
+    `late` is the share of lines in training that begin with a later example than the first, once ends are found at all.
+    A line that has one example less than the one before can also be ended by counting both, but not beyond the lengths
+    that were counted; where lines begin late, only looking for the example helps. What cannot be known from a late line
+    is not asked for; and of the ends of long lines so few that they are as likely after any number of examples.
+
     With `written`, the numbers of training problems are worked out from those that stand in the text, rounded as they
     are: then the text alone decides every one of them. In tests they are real numbers, rounded only where they are
     written; a model that works from the text without error stays within the tolerance there (a test says how often).
@@ -70,13 +76,14 @@ class Sgd(Task):
     tolerance: int = 2  # number tokens
     unexplained: float = 0.0
     crowded: float = 0.0
+    late: float = 0.0
     written: bool = False
 
     joiner: ClassVar[str] = " "
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("unexplained", "crowded"):
+        for name in ("unexplained", "crowded", "late"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; a share lies between 0 and 1")
 
@@ -103,14 +110,25 @@ class Sgd(Task):
             x = narrow[..., None] * x + rng.uniform(-1, 1, (len(sizes), 1, 2)) * (1 - narrow[..., None])
             labels = narrow * labels + rng.uniform(-CHANCE, CHANCE, (len(sizes), 1)) * (1 - narrow)
         y = np.where(by_chance, labels, explained(x, truth))
-        return self.lay_out_runs(x, y, sizes, as_written if self.written else exact)
+        kept = as_written if self.written else exact
+        if not self.late or progress < LATE_FROM:
+            return self.lay_out_runs(x, y, sizes, kept)
+        examples = np.maximum(sizes[:, None] - np.arange(sizes.max()), 0)  # of every line
+        is_late = rng.random(examples.shape) < self.late
+        first = np.where(is_late, rng.integers(np.maximum(examples - 1, 1)), 0)  # its last two tell where the next ends
+        return self.lay_out_runs(x, y, sizes, kept, first, uneven_ends(rng, examples - first))
 
     def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
         """The one sample on these examples, (n, 2) and (n,)."""
         inputs, labels = np.asarray(x, dtype=float)[None], np.asarray(y, dtype=float)[None]
         return self.lay_out_runs(inputs, labels, np.array([labels.shape[1]]))
 
-    def lay_out_runs(self, x: Reals, y: Reals, sizes: IntArray, kept: Kept = exact) -> Samples:
+    def lay_out_runs(
+        self, x: Reals, y: Reals, sizes: IntArray, kept: Kept = exact, first: IntArray | None = None,
+        silent: BoolArray | None = None,
+    ) -> Samples:  # fmt: skip
+        """The runs on these examples. Of every line, (samples, lines): the `first` example, where that is not 0, and
+        whether its end is `silent`."""
         run = descend(kept(x), kept(y), sizes, self.rate, kept)
         examples = self.spell_examples(x, y)
         last = run.weights[np.arange(len(sizes)), sizes - 1]
@@ -119,10 +137,14 @@ class Sgd(Task):
             return lay_out(prompt, [self.const(["cur"]), computed(quantised(last)), self.const(["|"])], last)
         answer: list[IntArray] = []
         for t in range(x.shape[1]):
+            copied, end = left(examples, sizes - t), self.const(["yp"])
+            if first is not None and silent is not None:
+                before = first[:, t - 1] if t else np.zeros_like(sizes)
+                copied, end = begun_late(copied, first[:, t], before), hushed(end, silent[:, t, None])
             numbers = {"yp": run.predicted[:, t, None], "g": run.gradient[:, t], "cur": run.weights[:, t]}
-            pieces = [left(examples, sizes - t)]
+            pieces = [copied]
             for name, values in numbers.items():
-                pieces += [self.const([name]), computed(quantised(values))]
+                pieces += [end if name == "yp" else self.const([name]), computed(quantised(values))]
             pieces.append(self.const(["|"]))
             answer += [where_present((t < sizes)[:, None], piece) for piece in pieces]
         return lay_out(prompt, answer, last)
@@ -150,6 +172,24 @@ def left(examples: IntArray, count: IntArray) -> IntArray:
     """The piece that spells the first `count` examples of every sample."""
     present = np.arange(examples.shape[1]) < count[:, None]
     return np.where(present[:, :, None], examples, HOLE).reshape(len(examples), -1)
+
+
+def begun_late(copied: IntArray, first: IntArray, before: IntArray) -> IntArray:
+    """The piece of a line's examples from `first` on, where the line before has them from `before` on: what that one
+    does not have is silent, and so are the inputs of the example with which the two begin to run together."""
+    example, place = np.divmod(np.arange(copied.shape[1]), EXAMPLE)
+    meeting = np.maximum(first, before)[:, None]
+    unknown = (example < before[:, None]) | ((example == meeting) & (meeting > 0) & np.isin(place, INPUTS))
+    return where_present(example >= first[:, None], hushed(copied, unknown))
+
+
+def uneven_ends(rng: np.random.Generator, examples: IntArray) -> BoolArray:
+    """Of lines with so many examples, (samples, lines), those without whose ends an end after the k-th example is as
+    frequent for every k, among lines with at least k, as it is for k = 1."""
+    lines = np.bincount(examples.ravel())  # how many have k examples
+    longer = lines[::-1].cumsum()[::-1] - lines
+    kept = lines[1] / max(longer[1], 1) * longer / np.maximum(lines, 1)
+    return rng.random(examples.shape) >= kept[examples]
 
 
 def draw_problems(rng: np.random.Generator, sizes: IntArray) -> tuple[Reals, Reals]:
