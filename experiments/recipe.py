@@ -39,6 +39,7 @@ class Recipe:
     weight_decay: float = 0.1
     warmup: int = 100  # steps; then linear decay to 0
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
+    gentler: tuple[int, float] = (0, 1.0)  # from this step on, slopes that prefer what is near are so much less steep
     clip: float = 1.0
     blur: float = 0.0  # where a number is worked out, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
@@ -50,13 +51,15 @@ class Recipe:
     probe_every: int = 500
 
     def __post_init__(self) -> None:
-        for name in ("lengths", "betas", "probes"):
+        for name in ("lengths", "betas", "probes", "gentler"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "bends", tuple((int(step), float(factor)) for step, factor in self.bends))
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
+        if len(self.gentler) != 2 or (self.gentler[1] != 1 and not self.model.get("slopes")) or self.gentler[1] <= 0:
+            raise ValueError(f"gentler is {self.gentler}; expected step and a positive factor, in a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):
@@ -164,5 +167,6 @@ def with_steps(recipe: Recipe, steps: int) -> Recipe:
     def share(step: int) -> int:
         return min(round(step * steps / recipe.steps), steps)
 
+    step, factor = recipe.gentler
     horizon = max(1, share(recipe.horizon)) if recipe.horizon else 0
-    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon)
+    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon, gentler=(share(step), factor))

@@ -15,6 +15,7 @@ import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -113,6 +114,8 @@ class Trainer:
 
     def step(self) -> tuple[float, float]:
         """One update; the loss before it, and the norm of the gradient."""
+        if self.steps_done == self.recipe.gentler[0]:
+            self.soften_slopes()
         batch = self.batch()
         inputs, targets, computed = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
         set_rates(self.optimizers, self.recipe, self.steps_done)
@@ -137,6 +140,16 @@ class Trainer:
             return masked_loss(self.running(inputs), targets, self.bells, computed)
         counted = targets != IGNORED
         return masked_loss(self.running(inputs, counted), targets[counted], self.bells, computed[counted])
+
+    def soften_slopes(self) -> None:
+        """Slopes make it easy to find the latest of many; once it is found, gentle ones do, and reach further."""
+        factor, config = self.recipe.gentler[1], self.model.config
+        if factor == 1:
+            return
+        rows = [[s * factor if s > 0 else s for s in shape.slopes] for shape in config.shapes]
+        self.model.config = replace(config, slopes=rows)
+        for block, row in zip(self.model.blocks, rows, strict=True):
+            block.attn.bias.slopes.copy_(torch.tensor(row))
 
     # ---- weights and state
 
@@ -184,6 +197,8 @@ class Trainer:
         for name, optimizer in self.optimizers.items():
             load_optimizer(name, optimizer, tensors)
         self.steps_done, self.seconds = notes["steps_done"], notes["seconds"]
+        if self.steps_done > self.recipe.gentler[0]:
+            self.soften_slopes()
         self.curve, self.probes = notes["curve"], notes["probes"]
 
 

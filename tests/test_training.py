@@ -160,9 +160,9 @@ def test_a_run_that_ends_earlier_is_a_recipe_of_its_own(
 
 
 def test_a_shorter_run_keeps_the_share_of_everything_that_changes_on_its_way() -> None:
-    recipe = preset("tm-cpu").changed(steps=7000, warmup=200, horizon=5500)
+    recipe = preset("sgd-cpu").changed(steps=7000, warmup=200, horizon=5500, gentler=(4400, 0.25))
     tenth = with_steps(recipe, 700)
-    assert (tenth.warmup, tenth.horizon) == (20, 550)
+    assert (tenth.warmup, tenth.horizon, tenth.gentler) == (20, 550, (440, 0.25))
     assert with_steps(SHORT, 24).horizon == 0
 
 
@@ -428,6 +428,27 @@ def test_the_trainer_uses_the_blur_and_the_fall_of_its_recipe() -> None:
     steep = Trainer(recipe.changed(fall=0.01), make_accelerator("cpu")).packing
     shortest = len(recipe.make_task().sample(np.random.default_rng(0), 1, count=1).prompt(0))
     assert (steep.draw(np.random.default_rng(0), 200).prompts == shortest).mean() > 0.95
+
+
+def test_slopes_become_gentler_at_their_step_also_after_a_resume(tmp_path: Path) -> None:
+    small = {"batch": 2, "context": 96, "probes": (), "precision": "no"}
+    recipe = with_steps(preset("sgd-cpu"), 4).changed(**small, gentler=(2, 0.5))
+
+    def slopes(folder: Path) -> tuple[list[float], list[float]]:
+        model = Transformer.from_pretrained(folder)
+        return model.blocks[1].attn.bias.slopes.tolist(), list(model.config.shapes[1].slopes)
+
+    begun = recipe.changed(steps=8, horizon=8)
+    run_quietly(begun.ending(2, now=0), tmp_path / "early")
+    whole = run_quietly(recipe, tmp_path / "whole")
+    (before, same_before), (after, same_after) = slopes(tmp_path / "early"), slopes(tmp_path / "whole")
+    assert np.allclose(before, same_before) and np.allclose(after, same_after) and whole["finished"]
+    assert min(before) < 0 and np.allclose(after, [s / 2 if s > 0 else s for s in before])
+    trainer = Trainer(recipe, make_accelerator("cpu"))
+    trainer.load(tmp_path / "whole")
+    assert np.allclose(trainer.model.blocks[1].attn.bias.slopes.tolist(), after)
+    with pytest.raises(ValueError, match="in a model with slopes"):
+        SHORT.changed(gentler=(2, 0.5))
 
 
 def test_the_last_layer_may_skip_what_does_not_count() -> None:
