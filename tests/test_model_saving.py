@@ -68,7 +68,7 @@ def test_a_saved_model_comes_back_exactly(folder: Path, no_network: None) -> Non
 @pytest.mark.parametrize("dtype", ["float32", "float64"])
 def test_every_encoding_is_saved(encoding: str, dtype: str, tmp_path: Path) -> None:
     windows = ((1, None), (3,)) if encoding == "hard_alibi" else ()
-    model = make(encoding=encoding, dtype=dtype, windows=windows, max_positions=30, norm="layernorm")
+    model = make(encoding=encoding, dtype=dtype, windows=windows, max_positions=120, norm="layernorm")
     model.save_pretrained(tmp_path)
     loaded = Transformer.from_pretrained(str(tmp_path))
     rows = torch.randint(0, 6, (2, 15))

@@ -192,10 +192,10 @@ def test_ctrl_c_keeps_the_step_that_was_reached(tmp_path: Path, monkeypatch: pyt
     """It comes in the middle of the third step; that one is finished, kept, and the rest is as if nothing had been."""
     recipe, whole = with_steps(SHORT, 5), Trainer.loss
 
-    def interrupting(self: Trainer, inputs: Tensor, targets: Tensor) -> Tensor:
+    def interrupting(self: Trainer, *batch: Tensor) -> Tensor:
         if self.steps_done == 2:
             signal.raise_signal(signal.SIGINT)
-        return whole(self, inputs, targets)
+        return whole(self, *batch)
 
     before = signal.signal(signal.SIGINT, signal.default_int_handler)  # a shell's background job inherits it ignored
     try:
@@ -422,7 +422,7 @@ def test_a_blurred_loss_wants_a_bell_around_computed_numbers_and_the_token_itsel
 
 
 def test_the_trainer_uses_the_blur_and_the_fall_of_its_recipe() -> None:
-    recipe = with_steps(preset("sgd-cpu"), 1).changed(batch=2, context=64)
+    recipe = with_steps(preset("sgd-cpu"), 1).changed(batch=4, context=128)
     blurred, sharp = (Trainer(recipe.changed(blur=blur), make_accelerator("cpu")).step()[0] for blur in (3.0, 0.0))
     assert blurred != sharp
     steep = Trainer(recipe.changed(fall=0.01), make_accelerator("cpu")).packing
