@@ -34,7 +34,7 @@ FIGURES = {
     "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
     "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(3, 6, 9, 12, 15, 18)),
     "multiplication": Figure("multiplication by one digit", ("multiplication1",)),
-    "sgd": Figure("SGD on linear regression", ("sgd",)),
+    "sgd": Figure("SGD on linear regression, with and without scratchpad", ("sgd", "sgd-plain")),
 }  # fmt: skip
 
 
