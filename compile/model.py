@@ -469,6 +469,7 @@ class MLP(nn.Module):
         super().__init__()
         self.path, self.activation = path, ACTIVATIONS[config.activation]
         self.up = nn.Linear(config.d_model, width, bias=config.bias)
+        # What is activated is `up`, gated or not; elsewhere the other factor may be the activated one.
         self.gate = nn.Linear(config.d_model, width, bias=config.bias) if config.gated else None
         self.down = nn.Linear(width, config.d_model, bias=config.bias)
 

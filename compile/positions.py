@@ -152,9 +152,10 @@ def sinusoids(positions: Tensor, d_model: int, dtype: torch.dtype) -> Tensor:
 
 
 def draw_places(most: int, seed: int) -> Tensor:
-    """Where the tokens of a sequence stand among `most` places: some of them by chance, in order (Ruoss et al.).
+    """Where the tokens of all sequences stand among `most` places: at some of them by chance, in order (Ruoss et al.).
 
-    Drawn anew in every step, they teach a model that only the order counts, and no place of a longer text is new to it.
+    Drawn anew in every step, they teach a model not to rely on how far apart two tokens are. Here a text has no more
+    room than a training row, since places must be known before it is known how long a text will be.
     """
     generator = torch.Generator().manual_seed(seed)
     return torch.randperm(most, generator=generator)[: most // SPREAD].sort().values

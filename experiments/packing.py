@@ -22,10 +22,10 @@ class Batch(NamedTuple):
 
 
 class Stream(NamedTuple):
-    """Samples one after the other, and of every token:"""
+    """The tokens of samples one after the other, and what is known of each."""
 
     tokens: IntArray
-    answered: BoolArray  # whether it is part of an answer
+    answered: BoolArray  # whether it is part of an answer and asked for
     computed: BoolArray  # whether it is a number that is worked out
     since: IntArray  # from where on a row must be visible for it to be known
 

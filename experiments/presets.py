@@ -162,7 +162,7 @@ def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
         model["windows"] = []
     if encoding in ROOMS:
         model["max_positions"] = recipe.context * ROOMS[encoding]
-    return recipe.changed(model=model)
+    return recipe.changed(model=model, gentler=(0, 1.0))
 
 
 def without_scratchpad(recipe: Recipe) -> Recipe:

@@ -58,7 +58,8 @@ class Recipe:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
-        if len(self.gentler) != 2 or (self.gentler[1] != 1 and not self.model.get("slopes")) or self.gentler[1] <= 0:
+        at, factor = self.gentler
+        if at != int(at) or at < 0 or not 0 < factor < math.inf or (factor != 1 and not self.model.get("slopes")):
             raise ValueError(f"gentler is {self.gentler}; expected step and a positive factor, in a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
@@ -67,7 +68,7 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not 0 <= self.ema < 1 or not 0 <= self.warmup <= self.steps:
             raise ValueError(f"ema {self.ema} must be in [0, 1) and warmup {self.warmup} at most {self.steps} steps")
-        if not 0 < self.fall <= 1 or not 0 <= self.waves <= 1 or self.blur < 0:
+        if not 0 < self.fall <= 1 or not 0 <= self.waves <= 1 or not 0 <= self.blur < math.inf:
             raise ValueError(f"fall {self.fall} must be above 0 and at most 1, waves {self.waves} in [0, 1], and blur "
                              f"{self.blur} not below 0")  # fmt: skip
         if len(self.lengths) != 2 or not 1 <= self.lengths[0] <= self.lengths[1]:

@@ -119,7 +119,7 @@ class Trainer:
         batch = self.batch()
         inputs, targets, computed = (torch.from_numpy(x).to(self.accelerator.device) for x in batch)
         set_rates(self.optimizers, self.recipe, self.steps_done)
-        self.model.draw_places(self.steps_done + 1)
+        self.model.draw_places((1_000_003 * self.recipe.seed + self.steps_done + 1) % 2**32)
         with self.accelerator.autocast():
             loss = self.loss(inputs, targets, computed)
         self.accelerator.backward(loss)
@@ -156,6 +156,7 @@ class Trainer:
     def averaged(self) -> Transformer:
         """A model with the weights that are to be used."""
         model = copy.deepcopy(self.model).eval()
+        model.draw_places(seed=0)  # those of a model that is loaded
         with torch.no_grad():
             for parameter, value in zip(model.parameters(), self.average.values, strict=True):
                 parameter.copy_(value)

@@ -246,6 +246,7 @@ def test_an_end_is_as_likely_after_any_number_of_examples() -> None:
     assert (np.diff(ends / (ends + going_on)) > 0).all() and ends[-1] > 2 * going_on[-1]
     assert np.ptp(asked / (asked + going_on)) < 0.02
     assert silent[examples == 10].all()  # no line is longer, so the end would be certain
+    assert not uneven_ends(rng(), np.ones((5, 1), dtype=np.int64)).any()
 
 
 def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:

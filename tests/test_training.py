@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import errno
 import json
+import math
 import os
 import signal
 import subprocess
@@ -520,6 +521,29 @@ def test_every_encoding_trains(encoding: str) -> None:
     assert losses[-1] < losses[0]
 
 
+@pytest.mark.parametrize("name", [name for name in PRESETS if name.endswith("-cpu")])
+def test_every_cpu_preset_takes_every_encoding(name: str) -> None:
+    for encoding in ENCODINGS:
+        assert with_encoding(preset(name), encoding).make_model().config.encoding == encoding
+
+
+def test_a_shortened_run_with_gentler_slopes_is_resumed_from_the_command_line(tmp_path: Path) -> None:
+    command = cli("train", "sgd-cpu", "--batch", "2", "--context", "64", "-o", str(tmp_path / "run"), "--threads", "1")
+    for more in (["--steps", "2"], ["--resume"]):
+        done = subprocess.run([*command, *more], capture_output=True, text=True, env=ENVIRONMENT)
+        assert done.returncode == 0, done.stderr
+
+
+def test_what_is_kept_of_randomized_places_is_what_is_loaded() -> None:
+    trainer = Trainer(with_encoding(SHORT, "randomized"), make_accelerator("cpu"))
+    trainer.step()
+    fresh = with_encoding(SHORT, "randomized").make_model()
+    assert torch.equal(trainer.averaged().places, fresh.places) and not torch.equal(trainer.model.places, fresh.places)
+    other = Trainer(with_encoding(SHORT, "randomized").changed(seed=1), make_accelerator("cpu"))
+    other.step()
+    assert not torch.equal(trainer.model.places, other.model.places)
+
+
 def test_batches_do_not_depend_on_what_came_before() -> None:
     trainer = Trainer(SHORT, make_accelerator("cpu"))
     first: Batch = trainer.batch()
@@ -538,7 +562,7 @@ def test_the_plan_is_ten_machines_four_encodings_and_the_other_tasks() -> None:
     assert recipe_of("tm-9").task["machine_seed"] == 9
 
 
-@pytest.mark.parametrize("wrong", [{"fall": 0.0}, {"fall": 1.5}, {"waves": -0.1}, {"blur": -1.0}])
+@pytest.mark.parametrize("wrong", [{"fall": 0.0}, {"fall": 1.5}, {"waves": -0.1}, {"blur": -1.0}, {"blur": math.nan}])
 def test_recipes_that_make_no_sense_are_refused(wrong: dict[str, float]) -> None:
     with pytest.raises(ValueError, match="must be above 0 and at most 1"):
         SHORT.changed(**wrong)

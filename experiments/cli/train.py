@@ -237,7 +237,8 @@ def run_recipe(
         notes = read_state(folder)[1]
         begun = Recipe.from_dict(notes["recipe"])
         begun = begun if steps is None else begun.ending(steps, notes["steps_done"])
-        recipe = recipe.changed(steps=begun.steps, warmup=begun.warmup, bends=begun.bends, horizon=begun.horizon)
+        recipe = recipe.changed(steps=begun.steps, warmup=begun.warmup, bends=begun.bends, horizon=begun.horizon,
+                                gentler=begun.gentler)  # fmt: skip
     elif steps is not None:
         recipe = with_steps(recipe, steps)
     elif minutes is not None:

@@ -185,10 +185,13 @@ def begun_late(copied: IntArray, first: IntArray, before: IntArray) -> IntArray:
 
 def uneven_ends(rng: np.random.Generator, examples: IntArray) -> BoolArray:
     """Of lines with so many examples, (samples, lines), those without whose ends an end after the k-th example is as
-    frequent for every k, among lines with at least k, as it is for k = 1."""
+    frequent for every k, among lines with at least k, as it is for k = 1. The end of the longest is always one of them,
+    unless all have one example."""
     lines = np.bincount(examples.ravel())  # how many have k examples
     longer = lines[::-1].cumsum()[::-1] - lines
-    kept = lines[1] / max(longer[1], 1) * longer / np.maximum(lines, 1)
+    if not longer[1]:
+        return np.zeros(examples.shape, dtype=np.bool_)
+    kept = lines[1] / longer[1] * longer / np.maximum(lines, 1)
     return rng.random(examples.shape) >= kept[examples]
 
 
