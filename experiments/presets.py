@@ -133,6 +133,12 @@ PRESETS: dict[str, Recipe] = {
         steps=9000, warmup=200, gentler=(5000, 0.3), blur=1.0, waves=0.75,
         probes=(12, 18), **{**_CPU, "probe_every": 1000},
     ),
+    "sgd-further-cpu": Recipe(
+        task={"name": "sgd", "unexplained": 0.8, "crowded": 0.6, "partly": 0.4, "late": 0.5, "written": True},
+        model=shifting((0.03, 0.015, 0.0, 0.0, 0.0, 0.0)), start="sgd-base", lengths=(1, 12), fall=0.9, context=256,
+        batch=16, steps=10_000, warmup=200, horizon=1, blur=1.0, waves=0.75, probes=(12, 18),
+        **{**_CPU, "rate": 1.5e-3, "muon_rate": 0.01, "probe_every": 2500},
+    ),
     "paper-addition": Recipe(
         task={"name": "addition"}, model=large(6), context=500, steps=200_000, rate=7e-5, **_PAPER),
     "paper-multiplication1": Recipe(
@@ -162,7 +168,7 @@ def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
         model["windows"] = []
     if encoding in ROOMS:
         model["max_positions"] = recipe.context * ROOMS[encoding]
-    return recipe.changed(model=model, gentler=(0, 1.0))
+    return recipe.changed(model=model, gentler=(0, 1.0), start="")
 
 
 def without_scratchpad(recipe: Recipe) -> Recipe:
@@ -171,7 +177,7 @@ def without_scratchpad(recipe: Recipe) -> Recipe:
     if isinstance(task, TuringRasp) and task.steps == 1:
         raise ValueError("a problem of this preset is one step of a machine, answered at once as it is: there is "
                          "no scratchpad to leave out")  # fmt: skip
-    return recipe.changed(task={**recipe.task, "scratchpad": False})
+    return recipe.changed(task={**recipe.task, "scratchpad": False}, start="")
 
 
 def planned() -> dict[str, Recipe]:
@@ -180,6 +186,8 @@ def planned() -> dict[str, Recipe]:
                 for i in range(10)}  # fmt: skip
     short = with_steps(machines["tm-0"], ENCODING_STEPS)
     encodings = {f"tm-0-{e}": with_encoding(short, e) for e in ("hard_alibi", "nope", "alibi", "rope")}
-    others = {name: preset(f"{name}-cpu") for name in ("addition", "multiplication1", "multiplication3", "sgd")}
-    plain = {f"{name}-plain": with_steps(without_scratchpad(others[name]), PLAIN_STEPS) for name in ("addition", "sgd")}
-    return {**machines, **encodings, **others, **plain}
+    others = {name: preset(f"{name}-cpu") for name in ("addition", "multiplication1", "multiplication3")}
+    sgd = {"sgd-base": preset("sgd-cpu"), "sgd": preset("sgd-further-cpu")}
+    plain = {f"{name}-plain": with_steps(without_scratchpad(preset(f"{name}-cpu")), PLAIN_STEPS)
+             for name in ("addition", "sgd")}  # fmt: skip
+    return {**machines, **encodings, **others, **sgd, **plain}

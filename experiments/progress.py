@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 import time
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -15,6 +15,8 @@ LINE_SECONDS = 20.0
 
 class Reporter(Protocol):
     def step(self, done: int, loss: float, norm: float, seconds: float) -> None: ...
+
+    def probing(self, lengths: Sequence[int]) -> None: ...
 
     def probe(self, done: int, accuracy: Mapping[str, float]) -> None: ...
 
@@ -58,6 +60,11 @@ class Display:
             left = pace * (self.recipe.steps - done) / 60
             at = f"step {done}/{self.recipe.steps}  loss {self.loss:.4f}"
             self.line(f"{at}  {speed:,.0f} tokens/s  {left:.1f} min left")
+
+    def probing(self, lengths: Sequence[int]) -> None:
+        """Before what may take minutes: the bar stands still then."""
+        if self.show:
+            self.line(f"trying it at length {', '.join(map(str, lengths))} ...")
 
     def probe(self, done: int, accuracy: Mapping[str, float]) -> None:
         if not self.show:

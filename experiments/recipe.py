@@ -13,7 +13,7 @@ from experiments.tasks import Task, make_task
 if TYPE_CHECKING:
     from torch import Tensor
 
-    from compile.model import Transformer
+    from compile.model import Transformer, TransformerConfig
 
 FASTEST = 30.0  # radians per 1: neighbouring numbers, 1/100 apart, are then 0.3 radians apart
 # Spreads of the rows of tasks with numbers. Large, because the optimizer's steps are equally long for all weights: they
@@ -26,6 +26,7 @@ OPTIMIZERS = ("adamw", "muon")
 class Recipe:
     task: dict[str, Any]
     model: dict[str, Any]  # of TransformerConfig; the vocabulary is the task's
+    start: str = ""  # checkpoint, shipped or a folder, with whose weights training begins; none: fresh ones
     lengths: tuple[int, int]  # of training samples, both included
     fall: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
@@ -78,7 +79,7 @@ class Recipe:
         return make_task(self.task)
 
     def make_model(self) -> Transformer:
-        """Fresh weights, the same for the same seed."""
+        """The weights training begins with: those of `start`, or fresh ones, the same for the same seed."""
         import torch
 
         from compile.model import Transformer, TransformerConfig
@@ -88,6 +89,8 @@ class Recipe:
         config = TransformerConfig.from_dict(
             {**self.model, "vocabulary": len(names), "token_names": names, "extra": self.describe()}
         )
+        if self.start:
+            return with_weights_of(self.start, config)
         with torch.random.fork_rng(devices=[]):
             torch.manual_seed(self.seed)
             model = Transformer(config)
@@ -146,6 +149,24 @@ class Recipe:
         return cls(**values)
 
 
+def with_weights_of(name: str, config: TransformerConfig) -> Transformer:
+    """A model of this configuration with the weights of a checkpoint, which must be of the same."""
+    from compile.model import Transformer
+    from experiments.shipped import find
+
+    folder = find(name)
+    if not folder.is_dir():
+        raise ValueError(f"there is no checkpoint {name!r} to start with; name a shipped one or a folder of a run")
+    begun = Transformer.from_pretrained(folder)
+    theirs, ours = begun.config.to_dict(), config.to_dict()
+    differing = [key for key in ours if key != "extra" and theirs[key] != ours[key]]
+    if differing:
+        raise ValueError(f"the weights of {name} do not fit, since its model is another (different: "
+                         f"{', '.join(differing)}); start with a checkpoint of the same task and shape")  # fmt: skip
+    begun.config = config
+    return begun
+
+
 def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float, share: float) -> None:
     """Write rows that vary smoothly with the number they stand for: waves of all lengths from 6 down to a fifth.
 
@@ -160,6 +181,12 @@ def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float, sh
     with torch.no_grad():
         table.mul_(spread / table.std())
         table[list(numbers), :smooth] = spread * math.sqrt(2) * waves.cos()
+
+
+def with_lengths(recipe: Recipe, lengths: tuple[int, int]) -> Recipe:
+    """The same recipe on shorter or longer problems; it is tried at the same multiples of the longest."""
+    probes = tuple(dict.fromkeys(max(1, round(probe * lengths[1] / recipe.lengths[1])) for probe in recipe.probes))
+    return recipe.changed(lengths=lengths, probes=probes)
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:

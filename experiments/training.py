@@ -277,6 +277,7 @@ class Run:
         if not self.main:
             return
         trainer, recipe = self.trainer, self.trainer.recipe
+        self.report.probing(recipe.probes)
         model, task = trainer.averaged(), recipe.make_task()
         found = {str(length): accuracy(model, task, length, PROBE_EXAMPLES, seed=recipe.seed + 1,
                                        context=recipe.context).accuracy for length in recipe.probes}  # fmt: skip

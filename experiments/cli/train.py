@@ -57,6 +57,9 @@ def train(
     context: Annotated[int | None, typer.Option(help="Tokens of a row.")] = None,
     lengths: Annotated[str | None, typer.Option(help="Training lengths, such as 2-20.")] = None,
     encoding: EncodingOption = None,
+    start: Annotated[
+        str | None, typer.Option(help="Checkpoint to go on from: a shipped one, or a folder; of the same shape.")
+    ] = None,
     scratchpad: Annotated[bool, typer.Option("--scratchpad/--no-scratchpad", help="Write the steps out.")] = True,
     output: OutputOption = None,
     resume: ResumeOption = False,
@@ -66,12 +69,14 @@ def train(
 ) -> None:
     """Train a transformer on one of the paper's tasks, from a preset."""
     from experiments.presets import preset, with_encoding
+    from experiments.recipe import with_lengths
 
-    changes = {"batch": batch, "context": context, "seed": seed,
-               "lengths": None if lengths is None else read_range(lengths)}  # fmt: skip
+    changes = {"batch": batch, "context": context, "seed": seed}
     recipe = preset(name).changed(**{key: value for key, value in changes.items() if value is not None})
+    recipe = recipe if lengths is None else with_lengths(recipe, read_range(lengths))
     recipe = with_task(recipe, machine_seed, scratchpad)
     recipe = recipe if encoding is None else with_encoding(recipe, encoding)
+    recipe = recipe if start is None else recipe.changed(start=start)
     recipe.make_model()  # refuses what no model can be
     folder = output or Path("runs") / name
     run_recipe(recipe, folder, device, minutes, steps, resume, save_minutes, threads, json)

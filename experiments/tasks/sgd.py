@@ -60,7 +60,9 @@ class Sgd(Task):
 
     `crowded` is the share of training problems whose examples resemble each other, once examples are copied at all. A
     line ends after the example that the line before has last but one; where no two examples are alike, a rough look is
-    enough to find it, and fails in longer problems, where some are. Tests have none of these either.
+    enough to find it, and fails in longer problems, where some are. Of the numbers of crowded problems, the share
+    `partly` is drawn from the whole range all the same: where examples resemble each other in some of their numbers
+    only, all three must be compared. Tests have none of these either.
 
     `late` is the share of lines in training that begin with a later example than the first, once ends are found at all.
     A line that has one example less than the one before can also be ended by counting both, but not beyond the lengths
@@ -76,6 +78,7 @@ class Sgd(Task):
     tolerance: int = 2  # number tokens
     unexplained: float = 0.0
     crowded: float = 0.0
+    partly: float = 0.0
     late: float = 0.0
     written: bool = False
 
@@ -83,7 +86,7 @@ class Sgd(Task):
 
     def __post_init__(self) -> None:
         super().__post_init__()
-        for name in ("unexplained", "crowded", "late"):
+        for name in ("unexplained", "crowded", "partly", "late"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; a share lies between 0 and 1")
 
@@ -105,10 +108,10 @@ class Sgd(Task):
         by_chance = rng.random((len(sizes), 1)) < self.unexplained
         labels = rng.uniform(-CHANCE, CHANCE, size=x.shape[:2])
         if self.crowded and progress >= CROWDED_FROM:
-            narrow = NARROWEST * (WIDEST / NARROWEST) ** rng.random((len(sizes), 1))
-            narrow = np.where(rng.random((len(sizes), 1)) < self.crowded, narrow, 1.0)
-            x = narrow[..., None] * x + rng.uniform(-1, 1, (len(sizes), 1, 2)) * (1 - narrow[..., None])
-            labels = narrow * labels + rng.uniform(-CHANCE, CHANCE, (len(sizes), 1)) * (1 - narrow)
+            narrow = self.narrowing(rng, len(sizes))
+            of_inputs, of_labels = narrow[..., :2], narrow[..., 2]
+            x = of_inputs * x + rng.uniform(-1, 1, (len(sizes), 1, 2)) * (1 - of_inputs)
+            labels = of_labels * labels + rng.uniform(-CHANCE, CHANCE, (len(sizes), 1)) * (1 - of_labels)
         y = np.where(by_chance, labels, explained(x, truth))
         kept = as_written if self.written else exact
         if not self.late or progress < LATE_FROM:
@@ -117,6 +120,13 @@ class Sgd(Task):
         is_late = rng.random(examples.shape) < self.late
         first = np.where(is_late, rng.integers(np.maximum(examples - 1, 1)), 0)  # its last two tell where the next ends
         return self.lay_out_runs(x, y, sizes, kept, first, uneven_ends(rng, examples - first))
+
+    def narrowing(self, rng: np.random.Generator, count: int) -> Reals:
+        """(problems, 1, 3): of each of an example's numbers, the share of its range that the problem uses."""
+        narrow = NARROWEST * (WIDEST / NARROWEST) ** rng.random((count, 1, 1))
+        narrow = np.where(rng.random((count, 1, 1)) < self.crowded, narrow, 1.0)
+        wide = rng.random((count, 1, 3)) < self.partly if self.partly else np.zeros((1, 1, 3), dtype=np.bool_)
+        return np.where(wide, 1.0, narrow)
 
     def problem(self, x: npt.ArrayLike, y: npt.ArrayLike) -> Samples:
         """The one sample on these examples, (n, 2) and (n,)."""
