@@ -206,6 +206,23 @@ def test_sgd_practises_on_examples_that_resemble_each_other_later_on() -> None:
         Sgd(crowded=-0.5)
 
 
+def test_some_numbers_of_crowded_problems_tell_examples_apart_and_some_do_not() -> None:
+    lengths, size = np.full((4000, 1), 8), 8
+
+    def kinds(partly: float) -> np.ndarray:
+        """Of crowded problems, how many of x1, x2 and y are narrow: the shares of none, one, two and three."""
+        samples = Sgd(unexplained=1.0, crowded=1.0, partly=partly).practice(rng(), lengths, 1.0)
+        numbers = np.array([samples.prompt(i)[1:-1].reshape(size, 5)[:, [1, 2, 4]] for i in range(len(samples))])
+        narrow = np.ptp(numbers, axis=1) <= (81, 81, 49)  # four tenths of all inputs, and of labels by chance
+        return np.bincount(narrow.sum(axis=1), minlength=4) / len(samples)
+
+    assert kinds(0.0)[3] == 1
+    shares = np.array([0.4**3, 3 * 0.6 * 0.4**2, 3 * 0.6**2 * 0.4, 0.6**3])  # some of the wide are narrow by chance
+    assert np.allclose(kinds(0.4), shares, atol=0.03)
+    with pytest.raises(ValueError, match="partly is 2"):
+        Sgd(partly=2)
+
+
 def lines_of(task: Sgd, samples: Samples, index: int) -> list[tuple[list[int], np.ndarray]]:
     """The tokens of every line of a sample, and which of them are asked for."""
     row, asked = samples.row(index).tolist(), samples.answered[samples.starts[index] : samples.starts[index + 1]]

@@ -27,7 +27,7 @@ from experiments.evaluation import Result, accuracy, evaluate, load_checkpoint
 from experiments.optimizers import make_optimizers
 from experiments.packing import Batch
 from experiments.presets import PRESETS, planned, preset, with_encoding
-from experiments.recipe import Recipe, with_steps
+from experiments.recipe import Recipe, with_lengths, with_steps
 from experiments.run_state import STATE, Interrupted, TrainingError, read_state, write_state
 from experiments.shipped import FOLDER, noted_evaluations, recipe_of, shipped, shipping
 from experiments.training import (
@@ -343,7 +343,10 @@ def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
      (["train", "addition-cpu", "--machine-seed", "1"], "machine_seed"),
      (["train", "tm-tiny", "--resume", "-o", "/nowhere/at/all"], "/nowhere/at/all"),
      (["train", "tm-tiny", "--context", "1"], "at least 2 tokens"),
-     (["train", "tm-tiny", "--context", "4"], "nothing to learn"), (["train", "tm-tiny", "--seed", "-1"], "seed"),
+     (["train", "tm-tiny", "--context", "4"], "nothing to learn"),
+     (["train", "tm-tiny", "--lengths", "6-6", "--context", "10"], "hardly anything"),
+     (["train", "tm-tiny", "--start", "bb4"], "bb4"),
+     (["train", "tm-tiny", "--start", "sgd-base"], "do not fit"), (["train", "tm-tiny", "--seed", "-1"], "seed"),
      (["train", "tm-tiny", "--lengths", ""], "range of lengths"),
      (["train", "tm-tiny", "--threads", "9999"], "threads"),
      (["train", "tm-tiny", "--resume", "--minutes", "3"], "--minutes"),
@@ -511,7 +514,8 @@ def test_the_papers_settings_take_a_step(name: str) -> None:
 def test_every_cpu_preset_takes_a_step(name: str) -> None:
     trainer = Trainer(preset(name).changed(batch=2), make_accelerator("cpu"))
     loss, _ = trainer.step()
-    assert abs(loss - np.log(len(trainer.packing.task.vocabulary))) < 1
+    guessing = np.log(len(trainer.packing.task.vocabulary))
+    assert loss < guessing / 4 if preset(name).start else abs(loss - guessing) < 1
 
 
 @pytest.mark.parametrize("encoding", ENCODINGS)
@@ -542,6 +546,34 @@ def test_what_is_kept_of_randomized_places_is_what_is_loaded() -> None:
     other = Trainer(with_encoding(SHORT, "randomized").changed(seed=1), make_accelerator("cpu"))
     other.step()
     assert not torch.equal(trainer.model.places, other.model.places)
+
+
+def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
+    """It begins with the weights of that one; steps and practice are its own."""
+    run_quietly(with_steps(SHORT, 3), tmp_path / "first")
+    recipe = with_steps(SHORT, 6).changed(start=str(tmp_path / "first"), seed=5)
+    assert same(recipe.make_model().state_dict(), Transformer.from_pretrained(tmp_path / "first").state_dict())
+    assert recipe.make_model().config.extra == recipe.changed(start="").make_model().config.extra
+    run_quietly(recipe, tmp_path / "whole")
+    run_quietly(recipe.changed(start=""), tmp_path / "fresh")
+    assert not same(weights(tmp_path / "whole"), weights(tmp_path / "fresh"))
+    story = json.loads((tmp_path / "whole/training.json").read_text())
+    assert Recipe.from_dict(story["recipe"]).start == str(tmp_path / "first") and story["steps_done"] == 6
+
+
+def test_a_checkpoint_of_another_shape_is_no_start() -> None:
+    with pytest.raises(ValueError, match=r"do not fit.*different: .*vocabulary"):
+        SHORT.changed(start="addition").make_model()
+    with pytest.raises(ValueError, match=r"different: slopes\)"):
+        preset("sgd-cpu").changed(start="sgd-base").make_model()
+    with pytest.raises(ValueError, match="no checkpoint 'nobody'"):
+        SHORT.changed(start="nobody").make_model()
+
+
+def test_probes_follow_the_lengths() -> None:
+    assert with_lengths(preset("tm-cpu"), (2, 10)).probes == (10, 20, 30)
+    assert with_lengths(preset("sgd-cpu"), (1, 1)).probes == (1, 2)
+    assert with_lengths(SHORT, (1, 3)).probes == ()
 
 
 def test_batches_do_not_depend_on_what_came_before() -> None:
