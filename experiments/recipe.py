@@ -41,6 +41,7 @@ class Recipe:
     warmup: int = 100  # steps; then linear decay to 0
     bends: tuple[tuple[int, float], ...] = ()  # (step, factor of the peak) on the way down, if not on a straight line
     gentler: tuple[int, float] = (0, 1.0)  # from this step on, slopes that prefer what is near are so much less steep
+    emphasis: tuple[int, float] = (0, 1.0)  # from this step on, what is not worked out counts so many times as much
     clip: float = 1.0
     blur: float = 0.0  # where a number is worked out, the loss wants a bell of this width (in tokens) around it
     ema: float = 0.0  # decay of the averaged weights, which are then the ones shipped; 0: none
@@ -52,16 +53,19 @@ class Recipe:
     probe_every: int = 500
 
     def __post_init__(self) -> None:
-        for name in ("lengths", "betas", "probes", "gentler"):
+        for name in ("lengths", "betas", "probes", "gentler", "emphasis"):
             object.__setattr__(self, name, tuple(getattr(self, name)))
         object.__setattr__(self, "bends", tuple((int(step), float(factor)) for step, factor in self.bends))
         if self.optimizer not in OPTIMIZERS:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in ("no", "bf16"):
             raise ValueError(f"precision is {self.precision!r}; choose no or bf16")
-        at, factor = self.gentler
-        if at != int(at) or at < 0 or not 0 < factor < math.inf or (factor != 1 and not self.model.get("slopes")):
-            raise ValueError(f"gentler is {self.gentler}; expected step and a positive factor, in a model with slopes")
+        for name in ("gentler", "emphasis"):
+            at, factor = getattr(self, name)
+            if at != int(at) or at < 0 or not 0 < factor < math.inf:
+                raise ValueError(f"{name} is {(at, factor)}; expected a step and a positive factor")
+        if self.gentler[1] != 1 and not self.model.get("slopes"):
+            raise ValueError(f"gentler is {self.gentler}; expected a factor of 1, except in a model with slopes")
         if self.horizon < 0:
             raise ValueError(f"horizon is {self.horizon}; expected a number of steps, or 0 for all")
         for name in ("context", "batch", "steps", "probe_every"):
@@ -115,6 +119,10 @@ class Recipe:
         (a, above), (b, below) = next(pair for pair in pairwise(corners) if step <= pair[1][0])
         return below + (above - below) * (b - step) / (b - a)
 
+    def weight(self, step: int) -> float:
+        """In the loss of this step, of a token that is not worked out, relative to one that is."""
+        return self.emphasis[1] if step >= self.emphasis[0] else 1.0
+
     def ending(self, steps: int, now: int) -> Recipe:
         """What this recipe becomes when, at step `now`, it is decided to decay to 0 at another step."""
         if steps <= now:
@@ -129,9 +137,11 @@ class Recipe:
 
     def continues(self, other: Recipe, done: int) -> bool:
         """Whether `other` has been the same for its first `done` steps."""
-        schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends, "horizon": self.horizon}
+        schedule = {"steps": self.steps, "warmup": self.warmup, "bends": self.bends, "horizon": self.horizon,
+                    "emphasis": self.emphasis}  # fmt: skip
         past = {0, done // 2, max(0, done - 1)}
         same = all(math.isclose(self.factor(s), other.factor(s), rel_tol=1e-9) for s in past if s < done)
+        same = same and all(self.weight(step) == other.weight(step) for step in range(done))
         practised = (self.horizon or self.steps) == (other.horizon or other.steps)
         return same and practised and other.changed(**schedule) == self
 
@@ -195,6 +205,7 @@ def with_steps(recipe: Recipe, steps: int) -> Recipe:
     def share(step: int) -> int:
         return min(round(step * steps / recipe.steps), steps)
 
-    step, factor = recipe.gentler
     horizon = max(1, share(recipe.horizon)) if recipe.horizon else 0
-    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon, gentler=(share(step), factor))
+    later = {name: (share(step), factor) for name, (step, factor) in
+             (("gentler", recipe.gentler), ("emphasis", recipe.emphasis))}  # fmt: skip
+    return recipe.changed(steps=steps, warmup=share(recipe.warmup), horizon=horizon, **later)

@@ -136,10 +136,11 @@ class Trainer:
 
     def loss(self, inputs: Tensor, targets: Tensor, computed: Tensor) -> Tensor:
         """Only the places that count go through the last layer, except where a compiler wants fixed shapes."""
+        weight = self.recipe.weight(self.steps_done)
         if self.recipe.compiled:
-            return masked_loss(self.running(inputs), targets, self.bells, computed)
+            return masked_loss(self.running(inputs), targets, self.bells, computed, weight)
         counted = targets != IGNORED
-        return masked_loss(self.running(inputs, counted), targets[counted], self.bells, computed[counted])
+        return masked_loss(self.running(inputs, counted), targets[counted], self.bells, computed[counted], weight)
 
     def soften_slopes(self) -> None:
         """Slopes make it easy to find the latest of many; once it is found, gentle ones do, and reach further."""
@@ -204,16 +205,19 @@ class Trainer:
 
 
 def masked_loss(
-    logits: Tensor, targets: Tensor, bells: Tensor | None = None, computed: Tensor | None = None
+    logits: Tensor, targets: Tensor, bells: Tensor | None = None, computed: Tensor | None = None, weight: float = 1.0
 ) -> Tensor:
     """Mean over the tokens that count; 0 where a small batch has none. With `bells`, of a `computed` number t the loss
-    wants row t of them instead of t alone."""
+    wants row t of them instead of t alone. What is not computed counts `weight` times."""
     scores, answers = logits.flatten(0, -2).float(), targets.flatten()
-    total = F.cross_entropy(scores, answers, ignore_index=IGNORED, reduction="none")
+    total, shares = F.cross_entropy(scores, answers, ignore_index=IGNORED, reduction="none"), answers != IGNORED
     if bells is not None and computed is not None:
-        near = computed.flatten() & (answers != IGNORED)
+        near = computed.flatten() & shares
         total = total.masked_scatter(near, F.cross_entropy(scores[near], bells[answers[near]], reduction="none"))
-    return total.sum() / (answers != IGNORED).sum().clamp(min=1)
+    if weight != 1 and computed is not None:
+        shares = shares * torch.where(computed.flatten(), 1.0, weight)
+        total = total * shares
+    return total.sum() / shares.sum().clamp(min=1)
 
 
 def bells(task: Task, blur: float) -> Tensor:

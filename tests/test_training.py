@@ -409,6 +409,29 @@ def test_the_loss_is_the_mean_over_what_counts() -> None:
     assert masked_loss(logits, torch.full((2, 3), -100)) == 0
 
 
+def test_what_is_not_worked_out_may_count_more_from_some_step_on() -> None:
+    logits, targets = torch.randn(2, 2, 5), torch.tensor([[1, 3], [-100, 4]])
+    computed = torch.tensor([[True, False], [False, False]])
+    each = [-logits[at].log_softmax(-1)[targets[at]] for at in ((0, 0), (0, 1), (1, 1))]
+    assert torch.allclose(masked_loss(logits, targets, None, computed, 3.0), (each[0] + 3 * (each[1] + each[2])) / 7)
+    assert masked_loss(logits, torch.full((2, 2), -100), None, computed, 3.0) == 0
+    recipe = SHORT.changed(emphasis=(5, 3.0))
+    assert [recipe.weight(step) for step in (0, 4, 5, 11)] == [1, 1, 3, 3] and SHORT.weight(11) == 1
+    assert with_steps(recipe, 24).emphasis == (10, 3.0)
+    assert recipe.continues(SHORT, 5) and not recipe.continues(SHORT, 6)  # decided later, it is the same until then
+    assert not recipe.continues(SHORT.changed(emphasis=(4, 3.0)), 5)
+    for wrong in ((-1, 2.0), (5, 0.0), (5, math.nan)):
+        with pytest.raises(ValueError, match="emphasis is"):
+            SHORT.changed(emphasis=wrong)
+
+
+def test_emphasis_changes_training_from_its_step_on_only() -> None:
+    recipe = with_steps(preset("sgd-cpu"), 4).changed(batch=2, context=64, warmup=1, precision="no", gentler=(0, 1.0))
+    plain, emphatic = (Trainer(r, make_accelerator("cpu")) for r in (recipe, recipe.changed(emphasis=(2, 5.0))))
+    losses = [[trainer.step()[0] for _ in range(4)] for trainer in (plain, emphatic)]
+    assert losses[0][:2] == losses[1][:2] and losses[0][2] != losses[1][2]
+
+
 def test_a_blurred_loss_wants_a_bell_around_computed_numbers_and_the_token_itself_elsewhere() -> None:
     task = preset("sgd-cpu").make_task()
     wanted, sep = bells(task, 1.0), task.token("|")

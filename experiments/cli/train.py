@@ -243,7 +243,7 @@ def run_recipe(
         begun = Recipe.from_dict(notes["recipe"])
         begun = begun if steps is None else begun.ending(steps, notes["steps_done"])
         recipe = recipe.changed(steps=begun.steps, warmup=begun.warmup, bends=begun.bends, horizon=begun.horizon,
-                                gentler=begun.gentler)  # fmt: skip
+                                gentler=begun.gentler, emphasis=begun.emphasis)  # fmt: skip
     elif steps is not None:
         recipe = with_steps(recipe, steps)
     elif minutes is not None:
