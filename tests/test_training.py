@@ -426,7 +426,7 @@ def test_what_is_not_worked_out_may_count_more_from_some_step_on() -> None:
 
 
 def test_emphasis_changes_training_from_its_step_on_only() -> None:
-    recipe = with_steps(preset("sgd-cpu"), 4).changed(batch=2, context=64, warmup=1, precision="no", gentler=(0, 1.0))
+    recipe = with_steps(preset("sgd-cpu"), 4).changed(batch=4, context=128, precision="no", gentler=(0, 1.0))
     plain, emphatic = (Trainer(r, make_accelerator("cpu")) for r in (recipe, recipe.changed(emphasis=(2, 5.0))))
     losses = [[trainer.step()[0] for _ in range(4)] for trainer in (plain, emphatic)]
     assert losses[0][:2] == losses[1][:2] and losses[0][2] != losses[1][2]
