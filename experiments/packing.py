@@ -12,8 +12,7 @@ import numpy as np
 from experiments.tasks.base import BoolArray, IntArray, Samples, Task, check_lengths
 
 IGNORED = -100  # torch's cross_entropy leaves out targets of this value
-TRIALS = 8  # batches in which at least this share of the tokens must count; usual rows have more than .4
-LEAST = 0.01
+TRIALS, LEAST = 8, 0.02  # batches, and the share of their answers that must count at least; usual rows: over .7
 
 
 class Batch(NamedTuple):
@@ -48,11 +47,17 @@ class Packing:
         self.separator = task.token(task.separator)
         trial = self.draw(np.random.default_rng([seed, 0]), 64)
         self.mean_size = len(trial.tokens) / len(trial)
-        counted = np.mean([(self.batch(step).targets != IGNORED).mean() for step in range(TRIALS)])
-        if counted < LEAST:
-            much = "nothing" if not counted else f"hardly anything ({counted:.2%} of the tokens)"
-            raise ValueError(f"in rows of {context} tokens there is {much} to learn: an answer counts only where the "
-                             f"line before it is in the row; use a longer --context or shorter --lengths")  # fmt: skip
+        self.need_something_to_learn()
+
+    def need_something_to_learn(self) -> None:
+        """Of the tokens of answers, some must stand in one row with the line before, or nothing is learned."""
+        counted = sum(int((self.batch(step).targets != IGNORED).sum()) for step in range(TRIALS))
+        trial = self.draw(np.random.default_rng([self.seed, 0]), 64)
+        share = counted / (TRIALS * self.rows * self.context * max(trial.answered.mean(), 1e-9))
+        if share < LEAST:
+            much = "nothing" if not counted else f"hardly anything ({share:.1%} of the answers)"
+            raise ValueError(f"in rows of {self.context} tokens there is {much} to learn: an answer counts only where "
+                             "the line before it is in the row; use longer --context or shorter --lengths")  # fmt: skip
 
     def draw(self, rng: np.random.Generator, count: int, step: int = 0) -> Samples:
         lengths = self.task.draw_lengths(rng, count, self.low, self.high, self.fall)

@@ -98,6 +98,8 @@ def large(masked: int) -> dict[str, Any]:
             "encoding": "hard_alibi", "norm": "layernorm", "parallel": True}  # fmt: skip
 
 
+_FRESH: dict[str, Any] = {"start": "", "horizon": 0}  # of a model that is too different to go on from another
+
 TURING = {"name": "turing_rasp", "symbols": 15, "states": 5}
 
 _CPU: dict[str, Any] = {"optimizer": "muon", "rate": 3e-3, "muon_rate": 0.02, "ema": 0.995, "probe_every": 250,
@@ -168,7 +170,7 @@ def with_encoding(recipe: Recipe, encoding: str) -> Recipe:
         model["windows"] = []
     if encoding in ROOMS:
         model["max_positions"] = recipe.context * ROOMS[encoding]
-    return recipe.changed(model=model, gentler=(0, 1.0), start="")
+    return recipe.changed(model=model, gentler=(0, 1.0), **_FRESH)
 
 
 def without_scratchpad(recipe: Recipe) -> Recipe:
@@ -177,7 +179,7 @@ def without_scratchpad(recipe: Recipe) -> Recipe:
     if isinstance(task, TuringRasp) and task.steps == 1:
         raise ValueError("a problem of this preset is one step of a machine, answered at once as it is: there is "
                          "no scratchpad to leave out")  # fmt: skip
-    return recipe.changed(task={**recipe.task, "scratchpad": False}, start="")
+    return recipe.changed(task={**recipe.task, "scratchpad": False}, **_FRESH)
 
 
 def planned() -> dict[str, Recipe]:

@@ -59,7 +59,7 @@ class Display:
             self.last_line = time.monotonic()
             left = pace * (self.recipe.steps - done) / 60
             at = f"step {done}/{self.recipe.steps}  loss {self.loss:.4f}"
-            self.line(f"{at}  {speed:,.0f} tokens/s  {left:.1f} min left")
+            self.line(f"{at}  {speed:,.0f} tokens/s  {left:.1f} min left" if pace else at)
 
     def probing(self, lengths: Sequence[int]) -> None:
         """Before what may take minutes: the bar stands still then."""

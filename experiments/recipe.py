@@ -9,6 +9,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any
 
 from experiments.tasks import Task, make_task
+from experiments.tasks.base import LONGEST
 
 if TYPE_CHECKING:
     from torch import Tensor
@@ -26,7 +27,7 @@ OPTIMIZERS = ("adamw", "muon")
 class Recipe:
     task: dict[str, Any]
     model: dict[str, Any]  # of TransformerConfig; the vocabulary is the task's
-    start: str = ""  # checkpoint, shipped or a folder, with whose weights training begins; none: fresh ones
+    start: str = ""  # shipped checkpoint, or absolute path of one, whose weights it begins with; none: fresh ones
     lengths: tuple[int, int]  # of training samples, both included
     fall: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
@@ -162,9 +163,9 @@ class Recipe:
 def with_weights_of(name: str, config: TransformerConfig) -> Transformer:
     """A model of this configuration with the weights of a checkpoint, which must be of the same."""
     from compile.model import Transformer
-    from experiments.shipped import find
+    from experiments.shipped import FOLDER
 
-    folder = find(name)
+    folder = FOLDER / name  # which is the name itself, if that is an absolute path
     if not folder.is_dir():
         raise ValueError(f"there is no checkpoint {name!r} to start with; name a shipped one or a folder of a run")
     begun = Transformer.from_pretrained(folder)
@@ -172,7 +173,8 @@ def with_weights_of(name: str, config: TransformerConfig) -> Transformer:
     differing = [key for key in ours if key != "extra" and theirs[key] != ours[key]]
     if differing:
         raise ValueError(f"the weights of {name} do not fit, since its model is another (different: "
-                         f"{', '.join(differing)}); start with a checkpoint of the same task and shape")  # fmt: skip
+                         f"{', '.join(differing)}); start with a checkpoint of the same task and shape (where slopes "
+                         "became gentler in training, those it ended with)")  # fmt: skip
     begun.config = config
     return begun
 
@@ -195,8 +197,8 @@ def spell_numbers(table: Tensor, numbers: Mapping[int, float], spread: float, sh
 
 def with_lengths(recipe: Recipe, lengths: tuple[int, int]) -> Recipe:
     """The same recipe on shorter or longer problems; it is tried at the same multiples of the longest."""
-    probes = tuple(dict.fromkeys(max(1, round(probe * lengths[1] / recipe.lengths[1])) for probe in recipe.probes))
-    return recipe.changed(lengths=lengths, probes=probes)
+    probes = (min(max(1, round(probe * lengths[1] / recipe.lengths[1])), LONGEST) for probe in recipe.probes)
+    return recipe.changed(lengths=lengths, probes=tuple(dict.fromkeys(probes)))
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:

@@ -33,7 +33,7 @@ class Interrupted(Exception):
 
 
 def damaged(path: Path, why: object) -> TrainingError:
-    return TrainingError(f"{path} is damaged ({why}); remove it to begin anew")
+    return TrainingError(f"{path} is damaged ({why}); to begin anew, remove the folder or name another with -o")
 
 
 def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str, Any]) -> None:
@@ -69,7 +69,8 @@ def explained(folder: Path, partial: Path) -> Iterator[None]:
 def read_state(folder: Path) -> tuple[dict[str, Tensor], dict[str, Any]]:
     path = folder / STATE
     if not path.is_file():
-        raise TrainingError(f"{folder} holds no run to resume ({STATE} is missing); leave out --resume to begin one")
+        raise TrainingError(f"{folder} holds no run to resume ({STATE} is missing); to begin one, leave out --resume "
+                            "and name a folder without a model")  # fmt: skip
     try:
         with safe_open(path, framework="pt") as file:
             notes = json.loads((file.metadata() or {})["notes"])

@@ -65,6 +65,10 @@ def shipping(run: Path, name: str) -> Iterator[Parcel]:
         raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
     if not story["finished"]:
         raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
+    start = story["recipe"].get("start", "")
+    if start and (FOLDER / start).parent != FOLDER:
+        raise ValueError(f"{run} began with {start}, which is not shipped, so nobody could train it "
+                         "again; ship that one first, and train from its name")  # fmt: skip
     if target.exists() and kind(read_story(target)) != kind(story):
         raise ValueError(f"{name} is the name of a checkpoint for another task, {kind(read_story(target))}; "
                          f"{run} is for {kind(story)}: choose another name")  # fmt: skip
@@ -97,5 +101,5 @@ def kind(story: Mapping[str, Any]) -> str:
 def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
     """What was found when each was shipped, and the longest problem each was trained on: the README's table."""
     stories = {folder.name: read_story(folder) for folder in shipped()}
-    results = [Result(**found) for story in stories.values() for found in story["evaluation"]]
+    results = [Result(**{**found, "name": name}) for name, story in stories.items() for found in story["evaluation"]]
     return results, {name: story["recipe"]["lengths"][1] for name, story in stories.items()}

@@ -64,7 +64,7 @@ def train(
     if accelerator.is_main_process:
         need_free_folder(folder, resume)
     accelerator.wait_for_everyone()
-    trainer = Trainer(recipe, accelerator)
+    trainer = Trainer(recipe, accelerator, fresh=resume)  # whose weights are loaded then
     if resume:
         trainer.load(folder)
     with Display(recipe, folder, show=accelerator.is_main_process and not quiet) as display:
@@ -80,7 +80,8 @@ def need_free_folder(folder: Path, resume: bool) -> None:
     if folder.exists() and not folder.is_dir():
         raise ValueError(f"{folder} is a file; name a folder for the run")
     if not resume and any((folder / name).exists() for name in (STATE, WEIGHTS)):
-        raise ValueError(f"{folder} already holds a run; continue it with --resume, or name another folder with -o")
+        how = "continue it with --resume" if (folder / STATE).exists() else "remove it"
+        raise ValueError(f"{folder} already holds a run; {how}, or name another folder with -o")
     if not resume:
         folder.mkdir(parents=True, exist_ok=True)
 
@@ -88,7 +89,8 @@ def need_free_folder(folder: Path, resume: bool) -> None:
 class Trainer:
     """Model, average, optimizers and data of one run, and the step number that they have reached."""
 
-    def __init__(self, recipe: Recipe, accelerator: Accelerator) -> None:
+    def __init__(self, recipe: Recipe, accelerator: Accelerator, fresh: bool = False) -> None:
+        """With `fresh` weights, whatever the recipe starts with."""
         self.recipe, self.accelerator = recipe, accelerator
         share, left = divmod(recipe.batch, accelerator.num_processes)
         if left:
@@ -98,7 +100,7 @@ class Trainer:
         self.packing = Packing(task, recipe.lengths, share, recipe.context, recipe.seed,
                                recipe.horizon or recipe.steps, recipe.fall)  # fmt: skip
         self.bells = bells(task, recipe.blur).to(accelerator.device) if recipe.blur else None
-        self.model = recipe.make_model().to(accelerator.device)
+        self.model = (recipe.changed(start="") if fresh else recipe).make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
         compiled = recipe.compiled and accelerator.device.type == "cuda"
@@ -185,6 +187,7 @@ class Trainer:
                                 f"{self.accelerator.num_processes}; resume with as many")  # fmt: skip
         if not self.recipe.continues(theirs, notes["steps_done"]):
             differing = [k for k, v in theirs.to_dict().items() if self.recipe.to_dict()[k] != v]
+            differing = [k for k in differing if k not in ("steps", "warmup", "bends")] or differing  # these may differ
             raise TrainingError(f"{folder} holds a run of another recipe (different: {', '.join(differing)}); resume "
                                 "with the same options, or name another folder")  # fmt: skip
         mine = self.tensors()

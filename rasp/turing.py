@@ -18,7 +18,8 @@ from rasp.library import cumsum, equals, prefix_fill, shift_right, where, where3
 from rasp.machine import InvalidTape, TuringMachine, empt, sep
 
 PACKINGS = ("paper", "unbounded")
-LARGEST = 2**63 - 1  # the largest int64
+BITS = 63
+LARGEST = 2**BITS - 1  # the largest int64
 
 
 class Machine(Protocol):
@@ -124,16 +125,18 @@ def check_packing(n: int, base: int, packing: str, length: int = 0) -> None:
     if isinstance(n, bool) or not isinstance(n, int | np.integer) or n < 1:
         raise ValueError(f"n must be a whole number from 1 on, not {n!r}: the program hashes n+1 tokens")
     if not key_fits(n, base, packing, length):
-        largest = max((m for m in range(1, n) if key_fits(m, base, packing, length)), default=0)
+        largest = max((m for m in range(1, min(n, BITS)) if key_fits(m, base, packing, length)), default=0)
         fit = f"the largest n that fits is {largest}" if largest else "no n fits: shorten the input or the alphabet"
         raise OverflowError(
-            f"n = {n} does not fit: with {base} token ids and {length} tokens the {packing} key needs more than "
-            f"63 bits; {fit}"
+            f"n = {n} does not fit: with {base} token ids{f' and {length} tokens' * (length > 0)} the {packing} key "
+            f"needs more than {BITS} bits; {fit}"
         )
 
 
 def key_fits(n: int, base: int, packing: str, length: int = 0) -> bool:
     """Whether the largest possible key, after `length` tokens, is an int64."""
+    if n >= BITS and base > 1:
+        return False
     gram = base ** (n + 1) - 1
     return (length + base**n * gram if packing == "paper" else gram + base ** (n + 1) * length) <= LARGEST
 

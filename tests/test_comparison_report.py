@@ -277,6 +277,7 @@ def test_bad_input_is_refused_in_a_sentence(
     report.write_results(made_up(1), tmp_path)
     (tmp_path / "file").write_text("x")
     (tmp_path / "other.json").write_text("{}")
+    (tmp_path / "deep.json").write_text("[" * 100_000)
     for arguments, said in (
         ((), "nothing to compare"),
         (("no/such/run",), "no folder"),
@@ -286,6 +287,8 @@ def test_bad_input_is_refused_in_a_sentence(
         (("tm-0", "-o", "file"), "cannot write"),
         (("--from", "file"), "is not JSON"),
         (("--from", "other.json"), "not written by"),
+        (("--from", "deep.json"), "is not JSON"),
+        (("--from", "."), "is not JSON"),
         (("--from", "missing.json"), "missing.json"),
         (("tm-0", "--from", "results.json"), "--from measures nothing"),
         (("--from", "results.json", "--open"), "-o says where"),
@@ -297,7 +300,7 @@ def test_bad_input_is_refused_in_a_sentence(
         printed = capsys.readouterr()
         assert ended.value.code == 2 and said in printed.err, (arguments, printed.err)
         assert printed.out == "" and len(printed.err.strip().splitlines()) == 1
-    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "other.json", "results.json"]
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["deep.json", "file", "other.json", "results.json"]
 
 
 HEEDING = """

@@ -25,8 +25,8 @@ from compile.positions import ENCODINGS
 from experiments import run_state, training
 from experiments.evaluation import Result, accuracy, evaluate, load_checkpoint
 from experiments.optimizers import make_optimizers
-from experiments.packing import Batch
-from experiments.presets import PRESETS, planned, preset, with_encoding
+from experiments.packing import Batch, Packing
+from experiments.presets import PRESETS, planned, preset, with_encoding, without_scratchpad
 from experiments.recipe import Recipe, with_lengths, with_steps
 from experiments.run_state import STATE, Interrupted, TrainingError, read_state, write_state
 from experiments.shipped import FOLDER, noted_evaluations, recipe_of, shipped, shipping
@@ -345,7 +345,8 @@ def test_other_errors_are_not_hidden(tmp_path: Path, monkeypatch: pytest.MonkeyP
      (["train", "tm-tiny", "--context", "1"], "at least 2 tokens"),
      (["train", "tm-tiny", "--context", "4"], "nothing to learn"),
      (["train", "tm-tiny", "--lengths", "6-6", "--context", "10"], "hardly anything"),
-     (["train", "tm-tiny", "--start", "bb4"], "bb4"),
+     (["train", "tm-tiny", "--start", "bb4"], "bb4"), (["train", "tm-tiny", "--start", ""], "--start is empty"),
+     (["train", "tm-tiny", "--lengths", "2-²"], "range of lengths"),
      (["train", "tm-tiny", "--start", "sgd-base"], "do not fit"), (["train", "tm-tiny", "--seed", "-1"], "seed"),
      (["train", "tm-tiny", "--lengths", ""], "range of lengths"),
      (["train", "tm-tiny", "--threads", "9999"], "threads"),
@@ -584,6 +585,25 @@ def test_a_run_goes_on_from_a_checkpoint(tmp_path: Path) -> None:
     assert Recipe.from_dict(story["recipe"]).start == str(tmp_path / "first") and story["steps_done"] == 6
 
 
+def test_a_run_is_resumed_without_what_it_began_with(tmp_path: Path) -> None:
+    run_quietly(with_steps(SHORT, 1), tmp_path / "first")
+    recipe = with_steps(SHORT, 6).changed(start=str(tmp_path / "first"))
+    run_quietly(recipe.ending(2, now=0), tmp_path / "run")
+    (tmp_path / "first").rename(tmp_path / "gone")
+    assert run_quietly(recipe.ending(2, now=0).ending(3, now=2), tmp_path / "run", resume=True)["steps_done"] == 3
+
+
+def test_a_shipped_checkpoint_is_meant_before_a_folder_of_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    run_quietly(with_steps(SHORT, 1), tmp_path / "sgd-base")
+    assert preset("sgd-further-cpu").make_model().parameter_count() > 1e6
+    run_quietly(with_steps(SHORT, 1).changed(start=str(tmp_path / "sgd-base")), tmp_path / "second")
+    with pytest.raises(ValueError, match="is not shipped"), shipping(tmp_path / "second", "small"):
+        pass
+
+
 def test_a_checkpoint_of_another_shape_is_no_start() -> None:
     with pytest.raises(ValueError, match=r"do not fit.*different: .*vocabulary"):
         SHORT.changed(start="addition").make_model()
@@ -597,6 +617,14 @@ def test_probes_follow_the_lengths() -> None:
     assert with_lengths(preset("tm-cpu"), (2, 10)).probes == (10, 20, 30)
     assert with_lengths(preset("sgd-cpu"), (1, 1)).probes == (1, 2)
     assert with_lengths(SHORT, (1, 3)).probes == ()
+    assert with_lengths(preset("tm-cpu"), (2, 4000)).probes == (4000, 8000, 10_000)  # no problem is longer
+
+
+def test_short_answers_to_long_questions_can_be_learned() -> None:
+    plain = without_scratchpad(preset("sgd-cpu"))
+    Packing(plain.make_task(), (60, 60), 2, 1200, seed=0)
+    with pytest.raises(ValueError, match="nothing"):
+        Packing(plain.make_task(), (60, 60), 2, 200, seed=0)
 
 
 def test_batches_do_not_depend_on_what_came_before() -> None:

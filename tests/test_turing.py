@@ -327,6 +327,8 @@ def test_long_inputs_shrink_what_fits() -> None:
     with pytest.raises(OverflowError, match="no n fits"):
         check_packing(1, 2**22, "paper", 10)
     assert key_fits(5, 32, "paper", 10**9) and not key_fits(6, 32, "paper")
+    with pytest.raises(OverflowError, match=r"n = 100000000 does not fit: with 32 token ids the .* that fits is 5"):
+        check_packing(10**8, 32, "paper")  # at once, without such powers
 
 
 def test_fitting_keys_are_exact() -> None:

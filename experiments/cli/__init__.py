@@ -79,7 +79,7 @@ def _sentence(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
         return f"this command needs {error.name}; install it with: pip install 'turing-programs[all]'"
     if isinstance(error, MemoryError):
-        return f"not enough memory for this ({error}); ask for less"
+        return f"not enough memory for this{f' ({error})' if str(error) else ''}; ask for less"
     if isinstance(error, OSError) and error.filename is not None:
         return f"{error.filename}: {error.strerror}"
     return str(error) or type(error).__name__

@@ -56,6 +56,16 @@ def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
         raise ValueError(f"cannot write {str(path)!r}: it is a folder, or its folder is missing or not writable")
 
 
+def need_folder(folder: Path | None) -> None:
+    """Make it, or refuse it before the work is done, not after it."""
+    if folder is None:
+        return
+    above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
+    folder.mkdir(parents=True, exist_ok=True)
+
+
 def print_json(value: Any) -> None:
     typer.echo(json.dumps(value, indent=2))
 

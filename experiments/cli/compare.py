@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json as jsonlib
-import os
 import shlex
 import sys
 from pathlib import Path
@@ -11,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, progress_bar, read_machine, screen, versions
+from experiments.cli.common import JsonOption, need_folder, print_json, progress_bar, read_machine, screen, versions
 
 if TYPE_CHECKING:
     from experiments.comparison.subjects import Settings, Subject
@@ -87,7 +86,7 @@ def compare(
         )  # fmt: skip
         subjects = _subjects(checkpoints or [], shipped, machine)
         folder = output or Path("report")
-        _need_folder(folder)
+        need_folder(folder)
         results = _measure(subjects, chosen, folder, workers)
     page = _write(results, folder, measured=source is None)
     _say(results, page, markdown, json)
@@ -117,18 +116,10 @@ def _subjects(names: list[str], shipped: bool, machine: str | None) -> list[Subj
     return found
 
 
-def _need_folder(folder: Path) -> None:
-    """Refuse an output that cannot be written before the work is done, not after it."""
-    above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
-
-
 def _measure(subjects: list[Subject], settings: Settings, folder: Path, workers: int | None) -> dict[str, Any]:
     from experiments.comparison.study import study
     from proofs_check.pool import available_cores
 
-    folder.mkdir(parents=True, exist_ok=True)
     chosen = workers or min(available_cores(), MOST_WORKERS)
     with progress_bar("parts", len(subjects)) as progress:
         return study(subjects, settings, folder=folder, workers=chosen, command=_command(), versions=_versions(),
@@ -151,7 +142,7 @@ def _write(results: dict[str, Any], folder: Path | None, measured: bool) -> Path
         return None
     from experiments.comparison.report import write_report, write_results
 
-    _need_folder(folder)
+    need_folder(folder)
     return write_report(write_results(results, folder) if measured else results, folder)[0]
 
 
@@ -160,7 +151,7 @@ def _read(path: Path, given: bool) -> dict[str, Any]:
         raise ValueError("--from measures nothing: leave it out, or name no checkpoints, --machine or --shipped")
     try:
         results = jsonlib.loads(path.read_text(encoding="utf-8"))
-    except (jsonlib.JSONDecodeError, UnicodeDecodeError) as error:
+    except (ValueError, RecursionError, IsADirectoryError) as error:
         raise ValueError(f"{path} is not JSON ({error}); give a results.json written by `compare`") from None
     if not isinstance(results, dict) or not {"machines", "checks", "command", "seed"} <= set(results):
         raise ValueError(f"{path} was not written by `compare`; give its results.json")

@@ -8,7 +8,16 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, read_machine, screen, versions
+from experiments.cli.common import (
+    JsonOption,
+    MachineArgument,
+    NOption,
+    need_folder,
+    print_json,
+    read_machine,
+    screen,
+    versions,
+)
 
 
 def register(app: typer.Typer) -> None:
@@ -35,8 +44,7 @@ def compile_command(
     from compile import compile_machine
     from rasp import make_simulable
 
-    if output is not None:
-        output.mkdir(parents=True, exist_ok=True)
+    need_folder(output)
     chosen = read_machine(machine)
     compiled = make_simulable(chosen, tags, n).machine if tags is not None else chosen
     options: dict[str, Any] = {"check": check}

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import INTERRUPTED, JsonOption, print_json, progress_bar, versions
+from experiments.cli.common import INTERRUPTED, JsonOption, need_folder, print_json, progress_bar, versions
 
 if TYPE_CHECKING:
     from experiments.evaluation import Checkpoint, Result
@@ -76,8 +76,8 @@ def train(
     recipe = recipe if lengths is None else with_lengths(recipe, read_range(lengths))
     recipe = with_task(recipe, machine_seed, scratchpad)
     recipe = recipe if encoding is None else with_encoding(recipe, encoding)
-    recipe = recipe if start is None else recipe.changed(start=start)
-    recipe.make_model()  # refuses what no model can be
+    recipe = recipe if start is None else recipe.changed(start=find_start(start))
+    recipe.changed(start="" if resume else recipe.start).make_model()  # refuses what no model can be
     folder = output or Path("runs") / name
     run_recipe(recipe, folder, device, minutes, steps, resume, save_minutes, threads, json)
 
@@ -130,7 +130,7 @@ def evaluate(
         raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
     if ship is not None and len(folders) != 1:
         raise ValueError(f"--ship keeps one run under one name; {len(folders)} were given")
-    if seeds and len(folders) < 2:
+    if seeds and len({folder.resolve() for folder in folders}) < 2:
         raise ValueError("--seeds takes the mean over several checkpoints; name at least two")
     need_folder(output)
     results, trained = [], {}
@@ -184,7 +184,8 @@ def figure(
     missing = [c for c in chosen.checkpoints if not (FOLDER / c).is_dir()]
     if missing:
         raise ValueError(f"the figure {name!r} shows {', '.join(missing)}, which is not shipped; "
-                         f"train it with `turing-programs reproduce {missing[0]}`")  # fmt: skip
+                         f"train it with `turing-programs reproduce {missing[0]}` and keep it with `turing-programs "
+                         f"evaluate runs/{missing[0]} --ship {missing[0]}`")  # fmt: skip
     folder = output or Path("figures") / name
     need_folder(folder)
     results = []
@@ -212,12 +213,6 @@ def loaded(folders: list[Path], device: str) -> Iterator[Checkpoint]:
             tell(done, len(folders))
             checkpoint = load_checkpoint(folder, device)
             yield checkpoint if names[checkpoint.name] == 1 else replace(checkpoint, name=str(folder))
-
-
-def need_folder(folder: Path | None) -> None:
-    """Refuse one that cannot be made before the work is done, not after it."""
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
 
 
 def run_recipe(
@@ -274,16 +269,25 @@ def with_task(recipe: Recipe, machine_seed: int | None, scratchpad: bool) -> Rec
     return changed
 
 
+def find_start(name: str) -> str:
+    """The name of a shipped checkpoint, or a folder's path that means the same from everywhere."""
+    from experiments.shipped import FOLDER
+
+    if not name:
+        raise ValueError("--start is empty; name a shipped checkpoint or a folder of a run, or leave it out")
+    return name if (FOLDER / name).is_dir() else str(Path(name).resolve())
+
+
 def read_range(text: str) -> tuple[int, int]:
     parts = text.split("-")
-    if len(parts) != 2 or not all(part.isdigit() for part in parts):
+    if len(parts) != 2 or not all(part.isdecimal() for part in parts):
         raise ValueError(f"{text!r} is not a range of lengths such as 2-20")
     return int(parts[0]), int(parts[1])
 
 
 def read_numbers(text: str | None) -> list[int]:
     parts = text.replace(" ", "").split(",") if text is not None else []
-    if not all(part.isdigit() and int(part) > 0 for part in parts):
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ValueError(f"{text!r} is not a list of lengths such as 20,40,60")
     return [int(part) for part in parts]
 

@@ -12,6 +12,7 @@ from experiments.cli.common import (
     JsonOption,
     NOption,
     PackingOption,
+    need_folder,
     need_output,
     print_json,
     progress_bar,
@@ -200,7 +201,7 @@ def theorem(
 
     from proofs_check import theorem_page
 
-    output.mkdir(parents=True, exist_ok=True)
+    need_folder(output)
     with Console(stderr=True).status("gathering evidence") as status:
         page = theorem_page(output, quick=not full, progress=lambda what: status.update(what))
     if json:
