@@ -6,16 +6,17 @@ imported by name; what is heavy behind them (numba, networkx, matplotlib) is loa
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from rasp.core import (
+    Interpreter,
     aggr,
     aggr_max,
     aggr_mean,
     aggr_min,
     full,
     indices,
+    interpret_arrays_with,
     kqv,
     named,
     sel_width,
@@ -23,6 +24,7 @@ from rasp.core import (
     seq_map,
     tok_map,
 )
+from rasp.lazy import lazy_names
 from rasp.library import (
     argmax,
     argmin,
@@ -55,43 +57,85 @@ from rasp.library import (
 if TYPE_CHECKING:
     import numpy as np
 
-    from rasp.engines import ENGINES, generate, run
-    from rasp.formats import load_machine, save_machine
+    from rasp.engines.dispatch import ENGINES, run
+    from rasp.engines.turing import generate
     from rasp.graph import Graph
-    from rasp.machine import InvalidMachine, InvalidTape, TuringMachine, bos, empt, eos, sep
+    from rasp.loading import load_machine, save_machine
+    from rasp.machines.machine import InvalidMachine, InvalidTape, TuringMachine, bos, empt, eos, sep
+    from rasp.machines.simulable import make_simulable
+    from rasp.programs.turing import hash_n_gram, hash_n_gram_iter, next_tape, next_token_turing, next_tokens
+    from rasp.programs.universal import universal_prompt
     from rasp.rewrite import simplify
-    from rasp.simulable import make_simulable
     from rasp.tracing import trace
-    from rasp.turing import hash_n_gram, hash_n_gram_iter, next_tape, next_token_turing, next_tokens
 
 __version__ = "0.1.0"
 
 __all__ = [  # the core, then the library, as in np-rasp
-    "full", "indices", "tok_map", "seq_map", "select", "sel_width", "aggr_mean", "aggr_max", "aggr_min", "aggr", "kqv",
-    "equals", "leq", "lt", "geq", "gt", "shift_right", "cumsum", "where", "mask", "maximum", "minimum", "argmax",
-    "argmin", "num_prev", "has_seen", "firsts", "lasts", "index_select", "first_true", "mode", "binary_mode",
-    "induct_kqv", "induct", "induct_prev", "prefix_fill", "where3", "named", "np",
-]  # fmt: skip
+    "full",
+    "indices",
+    "tok_map",
+    "seq_map",
+    "select",
+    "sel_width",
+    "aggr_mean",
+    "aggr_max",
+    "aggr_min",
+    "aggr",
+    "kqv",
+    "equals",
+    "leq",
+    "lt",
+    "geq",
+    "gt",
+    "shift_right",
+    "cumsum",
+    "where",
+    "mask",
+    "maximum",
+    "minimum",
+    "argmax",
+    "argmin",
+    "num_prev",
+    "has_seen",
+    "firsts",
+    "lasts",
+    "index_select",
+    "first_true",
+    "mode",
+    "binary_mode",
+    "induct_kqv",
+    "induct",
+    "induct_prev",
+    "prefix_fill",
+    "where3",
+    "named",
+    "np",
+]
 
-_LATER = {
-    "np": "eager",  # np-rasp's star import gives numpy too, and programs rely on it
-    "ENGINES": "engines", "run": "engines", "generate": "engines",
-    "trace": "tracing", "simplify": "rewrite", "Graph": "graph",
-    "TuringMachine": "machine", "InvalidMachine": "machine", "InvalidTape": "machine",
-    "sep": "machine", "bos": "machine", "eos": "machine", "empt": "machine",
-    "load_machine": "formats", "save_machine": "formats", "make_simulable": "simulable",
-    "next_tape": "turing", "hash_n_gram": "turing", "hash_n_gram_iter": "turing",
-    "next_tokens": "turing", "next_token_turing": "turing",
-}  # fmt: skip
+__getattr__, __dir__ = lazy_names(
+    "rasp",
+    {
+        "np": "rasp.engines.eager",  # np-rasp's star import gives numpy too, and programs rely on it
+        **dict.fromkeys(("ENGINES", "run"), "rasp.engines.dispatch"),
+        "generate": "rasp.engines.turing",
+        **dict.fromkeys(("InvalidMachine", "InvalidTape", "TuringMachine"), "rasp.machines.machine"),
+        **dict.fromkeys(("bos", "empt", "eos", "sep"), "rasp.machines.machine"),
+        **dict.fromkeys(("load_machine", "save_machine"), "rasp.loading"),
+        **dict.fromkeys(("hash_n_gram", "hash_n_gram_iter", "next_tape"), "rasp.programs.turing"),
+        **dict.fromkeys(("next_token_turing", "next_tokens"), "rasp.programs.turing"),
+        "universal_prompt": "rasp.programs.universal",
+        "Graph": "rasp.graph",
+        "make_simulable": "rasp.machines.simulable",
+        "simplify": "rasp.rewrite",
+        "trace": "rasp.tracing",
+    },
+)
 
 
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'rasp' has no attribute {name!r}")
-    value = getattr(import_module(f"rasp.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
+def _eager() -> Interpreter:
+    from rasp.engines.eager import EAGER
+
+    return EAGER
 
 
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+interpret_arrays_with(_eager)

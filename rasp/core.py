@@ -1,14 +1,23 @@
 """The RASP-L primitives (np-rasp's names and signatures).
 
-Each primitive asks the interpreter of what it was given: numpy arrays are computed at once (`rasp.eager`), traced
-sequences build a graph (`rasp.tracing`), plain sequences follow the definition word by word (`rasp.reference`).
+Each primitive asks the interpreter of what it was given: numpy arrays are computed at once (`engines.eager`), traced
+sequences build a graph (`tracing`), plain sequences follow the definition word by word (`engines.reference`).
 Everything else in RASP-L is written on these.
+
+Keys and queries may also be tuples of sequences, `kqv((a, b), (c, d), v, equals)`: then a place is found where each key
+equals its query. That is the conjunction `select(a, c, equals) & select(b, d, equals)`, and every interpreter takes it
+as one equality.
 """
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Callable
+from functools import reduce
+from numbers import Number
 from typing import Any, Protocol
+
+from rasp.errors import ProgramError
 
 Function = Callable[..., Any]
 Predicate = Callable[[Any, Any], Any]
@@ -28,15 +37,21 @@ class Interpreter(Protocol):
     def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Any: ...
 
 
+_for_arrays: list[Callable[[], Interpreter]] = []
+
+
+def interpret_arrays_with(load: Callable[[], Interpreter]) -> None:
+    """Name the interpreter of what names none itself: numpy arrays and lists. It is loaded when first needed."""
+    _for_arrays[:] = [load]
+
+
 def interpreter_of(*values: Any) -> Interpreter:
-    """The interpreter of the first value that names one; numpy's otherwise."""
+    """The interpreter of the first value that names one; that of arrays otherwise."""
     for value in values:
         found = getattr(value, "__rasp__", None)
         if found is not None:
             return found
-    from rasp.eager import EAGER
-
-    return EAGER
+    return _for_arrays[0]()
 
 
 def full(x: Any, const: int) -> Any:
@@ -56,6 +71,8 @@ def seq_map(x: Any, y: Any, func: Function) -> Any:
 
 
 def select(k: Any, q: Any, pred: Predicate, causal: bool = True) -> Any:
+    if pairs := _pairs(k, q, pred):
+        return reduce(operator.and_, (select(a, b, pred, causal) for a, b in pairs))
     return interpreter_of(k, q).select(k, q, pred, causal)
 
 
@@ -80,6 +97,11 @@ def aggr(A: Any, v: Any, default: int = 0, reduction: str = "mean") -> Any:
 
 
 def kqv(k: Any, q: Any, v: Any, pred: Predicate, default: int = 0, reduction: str = "mean") -> Any:
+    if pairs := _pairs(k, q, pred):
+        at_once = getattr(interpreter_of(*k, *q, v), "kqv_tuples", None)
+        if at_once is None:
+            return aggr(select(k, q, pred), v, default, reduction)
+        return at_once(pairs, v, default, _known(reduction))
     return interpreter_of(k, q, v).kqv(k, q, v, pred, default, _known(reduction))
 
 
@@ -87,6 +109,21 @@ def named(x: Any, label: str) -> Any:
     """`x` itself; a traced sequence remembers the label for drawings and for the heads compiled from it."""
     label_of = getattr(interpreter_of(x), "named", None)
     return label_of(x, label) if label_of else x
+
+
+def _pairs(k: Any, q: Any, pred: Predicate) -> list[tuple[Any, Any]]:
+    """Each key with its query, if they are tuples of sequences (a tuple of numbers is a sequence itself)."""
+    if not isinstance(k, tuple) and not isinstance(q, tuple):
+        return []
+    sizes = [len(x) if isinstance(x, tuple) and not any(isinstance(a, Number) for a in x) else None for x in (k, q)]
+    if sizes == [None, None]:
+        return []
+    if sizes[0] != sizes[1] or not sizes[0]:
+        given = " and ".join("no tuple" if size is None else f"a tuple of {size}" for size in sizes)
+        raise ProgramError(f"keys and queries are {given}: give tuples of as many sequences, or a sequence each")
+    if pred is not operator.eq:
+        raise ProgramError("keys that are tuples are compared by equals; join selectors with & for other predicates")
+    return list(zip(k, q, strict=True))
 
 
 def _known(reduction: str) -> str:

@@ -8,10 +8,10 @@ from __future__ import annotations
 
 import os
 import textwrap
+from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
-from rasp.graph import Graph
 from rasp.layout import Layout, Point, layered
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
@@ -31,7 +31,26 @@ WRAP = 36  # characters in a line of a box
 LAYER_GAP = 0.42
 
 
-def draw_graph(graph: Graph, path: str | os.PathLike[str]) -> None:
+class Operation(Protocol):
+    @property
+    def op(self) -> str: ...
+    @property
+    def inputs(self) -> tuple[int, ...]: ...
+
+
+class Drawable(Protocol):
+    """What is drawn: operations in topological order, in words."""
+
+    @property
+    def nodes(self) -> Sequence[Operation]: ...
+    @property
+    def output(self) -> int: ...
+    @property
+    def names(self) -> Mapping[int, str]: ...
+    def describe(self, i: int) -> str: ...
+
+
+def draw_graph(graph: Drawable, path: str | os.PathLike[str]) -> None:
     """Draw a program to a .svg, .png, .pdf or .dot file."""
     path = Path(path)
     suffix = path.suffix.lower()
@@ -50,7 +69,7 @@ def kind_of(op: str) -> str:
     return SAME_KIND.get(op, op)
 
 
-def lines_of(graph: Graph, i: int) -> list[str]:
+def lines_of(graph: Drawable, i: int) -> list[str]:
     """What is written in the box of a node: its name, and what it computes."""
     name = graph.names.get(i, f"n{i}")
     text = graph.describe(i)
@@ -61,7 +80,7 @@ def lines_of(graph: Graph, i: int) -> list[str]:
 # --- DOT --------------------------------------------------------------------------------------------------------------
 
 
-def to_dot(graph: Graph) -> str:
+def to_dot(graph: Drawable) -> str:
     """The program in the language of Graphviz."""
     lines = ["digraph program {", "  rankdir=TB;"]
     lines.append('  node [shape=box, style=filled, fontname="monospace", fontsize=10];')
@@ -82,13 +101,13 @@ def _quoted(lines: list[str]) -> str:
 # --- the picture ------------------------------------------------------------------------------------------------------
 
 
-def _figure(graph: Graph) -> Any:
+def _figure(graph: Drawable) -> Any:
     try:
         from matplotlib.figure import Figure
     except ImportError as error:
         raise ValueError("this needs matplotlib: pip install 'turing-programs[draw]', or draw to .dot") from error
 
-    texts = [lines_of(graph, i) for i in range(len(graph))]
+    texts = [lines_of(graph, i) for i in range(len(graph.nodes))]
     sizes = [_size(text) for text in texts]
     layout = _laid_out(graph, sizes)
     left = min(x - w / 2 for (x, _), (w, _) in zip(layout.places, sizes, strict=True)) - 0.4
@@ -113,7 +132,7 @@ def _size(lines: list[str]) -> tuple[float, float]:
     return max(len(line) for line in lines) * COLUMN + PAD, len(lines) * LINE + PAD
 
 
-def _laid_out(graph: Graph, sizes: list[tuple[float, float]]) -> Layout:
+def _laid_out(graph: Drawable, sizes: list[tuple[float, float]]) -> Layout:
     """Layers as far apart as their tallest boxes need."""
     inputs = [tuple(dict.fromkeys(node.inputs)) for node in graph.nodes]
     widths = [width for width, _ in sizes]
@@ -133,13 +152,24 @@ def _draw_box(axes: Any, at: Point, size: tuple[float, float], lines: list[str],
     style = "round,pad=0,rounding_size=0.12" if kind in ATTENTION else "square,pad=0"
     corner = (x - width / 2, y - height / 2)
     line = 2.6 if is_output else 1.1
-    axes.add_patch(FancyBboxPatch(corner, width, height, style, facecolor=fill, edgecolor=border, linewidth=line,
-                                  zorder=3))  # fmt: skip
+    axes.add_patch(
+        FancyBboxPatch(corner, width, height, style, facecolor=fill, edgecolor=border, linewidth=line, zorder=3)
+    )
     for k, text in enumerate(lines):
         down = y + (k - (len(lines) - 1) / 2) * LINE
         weight = "bold" if k == 0 else "normal"
-        axes.text(x, down, text.replace("$", r"\$"), ha="center", va="center", fontsize=8, family="monospace",
-                  fontweight=weight, color="#111111", zorder=4)  # fmt: skip
+        axes.text(
+            x,
+            down,
+            text.replace("$", r"\$"),
+            ha="center",
+            va="center",
+            fontsize=8,
+            family="monospace",
+            fontweight=weight,
+            color="#111111",
+            zorder=4,
+        )
 
 
 def _draw_edge(axes: Any, route: list[Point], above: float, below: float, color: str) -> None:
@@ -152,8 +182,19 @@ def _draw_edge(axes: Any, route: list[Point], above: float, below: float, color:
     for (x0, y0), (x1, y1) in zip(points, points[1:], strict=False):
         vertices += [(x0, (y0 + y1) / 2), (x1, (y0 + y1) / 2), (x1, y1)]
         codes += [Curve.CURVE4] * 3
-    axes.add_patch(FancyArrowPatch(path=Curve(vertices, codes), arrowstyle="-|>", mutation_scale=7, linewidth=0.9,
-                                   color=color, alpha=0.75, zorder=2, shrinkA=0, shrinkB=0))  # fmt: skip
+    axes.add_patch(
+        FancyArrowPatch(
+            path=Curve(vertices, codes),
+            arrowstyle="-|>",
+            mutation_scale=7,
+            linewidth=0.9,
+            color=color,
+            alpha=0.75,
+            zorder=2,
+            shrinkA=0,
+            shrinkB=0,
+        )
+    )
 
 
 def _draw_legend(axes: Any, left: float, bottom: float, kinds: list[str]) -> None:

@@ -6,10 +6,10 @@ import difflib
 from dataclasses import dataclass
 from functools import cache
 
-from rasp.format_bbchallenge import from_bbchallenge, looks_like_bbchallenge
-from rasp.machine import TuringMachine
-from rasp.partial import complete
-from rasp.validation import InvalidMachine, listed, show
+from rasp.formats.bbchallenge import from_bbchallenge, looks_like_bbchallenge
+from rasp.machines.machine import TuringMachine
+from rasp.machines.partial import complete
+from rasp.machines.validation import InvalidMachine, listed, show
 
 
 @dataclass(frozen=True)
@@ -69,39 +69,98 @@ def _from_lines(text: str, name: str) -> TuringMachine:
     final = sorted({target for _, _, target in rules.values()} - set(sources))
     symbols = sorted({a for (_, read), (write, _, _) in rules.items() for a in (read, write)} - {"_"})
     return complete(
-        states=[*sources, *final], symbols=["_", *symbols], transitions=rules, start=sources[0], final=final,
-        blank="_", name=name,
-    )  # fmt: skip
+        states=[*sources, *final],
+        symbols=["_", *symbols],
+        transitions=rules,
+        start=sources[0],
+        final=final,
+        blank="_",
+        name=name,
+    )
 
 
-_ENTRIES = {e.name: e for e in [
-    Entry("bb2", "busy beaver of 2 states: most steps and most ones", "1RB1LB_1LA1RZ",
-          state="Z", steps=6, cells="1111", score=4),
-    Entry("bb3", "busy beaver of 3 states by steps (21); bb3-ones leaves more ones", "1RB1RZ_1LB0RC_1LC1LA",
-          state="Z", steps=21, cells="11111", score=5),
-    Entry("bb3-ones", "busy beaver of 3 states by ones (6)", "1RB1RZ_0RC1RB_1LC1LA",
-          state="Z", steps=14, cells="111111", score=6),
-    Entry("bb4", "busy beaver of 4 states: most steps and most ones", "1RB1LB_1LA0LC_1RZ1LD_1RD0RA",
-          state="Z", steps=107, cells="10111111111111", score=13),
-    Entry("bb5", "busy beaver of 5 states, found by Marxen and Buntrock", "1RB1LC_1RC1RB_1RD0LE_1LA1LD_1RZ0LA",
-          state="Z", steps=47_176_870, score=4098),
-    Entry("bb2x3", "busy beaver of 2 states and 3 symbols", "1RB2LB1RZ_2LA2RB1LB",
-          state="Z", steps=38, score=9),
-    Entry("wolfram23", "Wolfram's 2-state 3-symbol machine, which Smith proved universal", "1RB2LA1LA_2LA2RB0RA"),
-    Entry("increment", "adds one to a binary number", """
+_ENTRIES = {
+    e.name: e
+    for e in [
+        Entry(
+            "bb2",
+            "busy beaver of 2 states: most steps and most ones",
+            "1RB1LB_1LA1RZ",
+            state="Z",
+            steps=6,
+            cells="1111",
+            score=4,
+        ),
+        Entry(
+            "bb3",
+            "busy beaver of 3 states by steps (21); bb3-ones leaves more ones",
+            "1RB1RZ_1LB0RC_1LC1LA",
+            state="Z",
+            steps=21,
+            cells="11111",
+            score=5,
+        ),
+        Entry(
+            "bb3-ones",
+            "busy beaver of 3 states by ones (6)",
+            "1RB1RZ_0RC1RB_1LC1LA",
+            state="Z",
+            steps=14,
+            cells="111111",
+            score=6,
+        ),
+        Entry(
+            "bb4",
+            "busy beaver of 4 states: most steps and most ones",
+            "1RB1LB_1LA0LC_1RZ1LD_1RD0RA",
+            state="Z",
+            steps=107,
+            cells="10111111111111",
+            score=13,
+        ),
+        Entry(
+            "bb5",
+            "busy beaver of 5 states, found by Marxen and Buntrock",
+            "1RB1LC_1RC1RB_1RD0LE_1LA1LD_1RZ0LA",
+            state="Z",
+            steps=47_176_870,
+            score=4098,
+        ),
+        Entry("bb2x3", "busy beaver of 2 states and 3 symbols", "1RB2LB1RZ_2LA2RB1LB", state="Z", steps=38, score=9),
+        Entry("wolfram23", "Wolfram's 2-state 3-symbol machine, which Smith proved universal", "1RB2LA1LA_2LA2RB0RA"),
+        Entry(
+            "increment",
+            "adds one to a binary number",
+            """
         right  01 01 R right
         right  _  _  L carry
         carry  1  0  L carry
         carry  0_ 11 L done
-        """, tape="1011", state="done", steps=8, cells="1100"),
-    Entry("decrement", "takes one from a binary number; 0 underflows to all ones", """
+        """,
+            tape="1011",
+            state="done",
+            steps=8,
+            cells="1100",
+        ),
+        Entry(
+            "decrement",
+            "takes one from a binary number; 0 underflows to all ones",
+            """
         right   01 01 R right
         right   _  _  L borrow
         borrow  0  1  L borrow
         borrow  1  0  L done
         borrow  _  _  R underflow
-        """, tape="1100", state="done", steps=8, cells="1011"),
-    Entry("add", "adds two binary numbers by counting the second down and the first up", """
+        """,
+            tape="1100",
+            state="done",
+            steps=8,
+            cells="1011",
+        ),
+        Entry(
+            "add",
+            "adds two binary numbers by counting the second down and the first up",
+            """
         end    01+ 01+ R end
         end    _   _   L down
         down   1   0   L home
@@ -113,15 +172,31 @@ _ENTRIES = {e.name: e for e in [
         up     0_  11  R end
         clean  1   _   R clean
         clean  _   _   L done
-        """, tape="1011+110", state="done", steps=91, cells="10001"),
-    Entry("unary-add", "adds two unary numbers", """
+        """,
+            tape="1011+110",
+            state="done",
+            steps=91,
+            cells="10001",
+        ),
+        Entry(
+            "unary-add",
+            "adds two unary numbers",
+            """
         find   1 1 R find
         find   + 1 R end
         end    1 1 R end
         end    _ _ L erase
         erase  1 _ L done
-        """, tape="111+11", state="done", steps=8, cells="11111"),
-    Entry("unary-multiply", "multiplies two unary numbers, `a*b=`", """
+        """,
+            tape="111+11",
+            state="done",
+            steps=8,
+            cells="11111",
+        ),
+        Entry(
+            "unary-multiply",
+            "multiplies two unary numbers, `a*b=`",
+            """
         each     1  _  R toB
         each     *  _  R wipe
         toB      1  1  R toB
@@ -138,8 +213,16 @@ _ENTRIES = {e.name: e for e in [
         home     _  _  R each
         wipe     1  _  R wipe
         wipe     =  _  R done
-        """, tape="11*111=", state="done", steps=95, cells="111111"),
-    Entry("copy", "copies a block of ones, with a blank between", """
+        """,
+            tape="11*111=",
+            state="done",
+            steps=95,
+            cells="111111",
+        ),
+        Entry(
+            "copy",
+            "copies a block of ones, with a blank between",
+            """
         each     1 x R skip
         each     _ _ L restore
         skip     1 1 R skip
@@ -152,8 +235,16 @@ _ENTRIES = {e.name: e for e in [
         mark     x x R each
         restore  x 1 L restore
         restore  _ _ R done
-        """, tape="111", state="done", steps=32, cells="111_111"),
-    Entry("palindrome", "accepts words of a and b that read the same backwards, erasing them", """
+        """,
+            tape="111",
+            state="done",
+            steps=32,
+            cells="111_111",
+        ),
+        Entry(
+            "palindrome",
+            "accepts words of a and b that read the same backwards, erasing them",
+            """
         start   a  _  R haveA
         start   b  _  R haveB
         start   _  _  R accept
@@ -169,8 +260,16 @@ _ENTRIES = {e.name: e for e in [
         wantB   _  _  R accept
         back    ab ab L back
         back    _  _  R start
-        """, tape="abbabba", state="accept", steps=36, cells=""),
-    Entry("parentheses", "accepts balanced parentheses, crossing out innermost pairs", """
+        """,
+            tape="abbabba",
+            state="accept",
+            steps=36,
+            cells="",
+        ),
+        Entry(
+            "parentheses",
+            "accepts balanced parentheses, crossing out innermost pairs",
+            """
         find   (x (x R find
         find   )  x  L match
         find   _  _  L check
@@ -180,8 +279,16 @@ _ENTRIES = {e.name: e for e in [
         check  x  x  L check
         check  (  (  R reject
         check  _  _  R accept
-        """, tape="(()())()", state="accept", steps=34, cells="xxxxxxxx"),
-    Entry("anbn", "accepts as many a as b, in this order", """
+        """,
+            tape="(()())()",
+            state="accept",
+            steps=34,
+            cells="xxxxxxxx",
+        ),
+        Entry(
+            "anbn",
+            "accepts as many a as b, in this order",
+            """
         start   a  x  R seek
         start   y  y  R verify
         start   b  b  R reject
@@ -194,8 +301,16 @@ _ENTRIES = {e.name: e for e in [
         verify  y  y  R verify
         verify  ab ab R reject
         verify  _  _  R accept
-        """, tape="aaabbb", state="accept", steps=25, cells="xxxyyy"),
-    Entry("divisible-by-3", "accepts binary multiples of three in one pass", """
+        """,
+            tape="aaabbb",
+            state="accept",
+            steps=25,
+            cells="xxxyyy",
+        ),
+        Entry(
+            "divisible-by-3",
+            "accepts binary multiples of three in one pass",
+            """
         r0  0 0 R r0
         r0  1 1 R r1
         r0  _ _ R accept
@@ -205,8 +320,16 @@ _ENTRIES = {e.name: e for e in [
         r2  0 0 R r1
         r2  1 1 R r2
         r2  _ _ R reject
-        """, tape="101010", state="accept", steps=7, cells="101010"),
-    Entry("collatz", "halves even and triples-plus-one odd binary numbers until 1 (no leading zeros)", """
+        """,
+            tape="101010",
+            state="accept",
+            steps=7,
+            cells="101010",
+        ),
+        Entry(
+            "collatz",
+            "halves even and triples-plus-one odd binary numbers until 1 (no leading zeros)",
+            """
         right  01 01 R right
         right  _  _  L test
         test   0  _  L test
@@ -221,5 +344,11 @@ _ENTRIES = {e.name: e for e in [
         times3+1  _  1  R right
         times3+2  0_ 00 L times3+1
         times3+2  1  1  L times3+2
-        """, tape="111", state="done", steps=83, cells="1"),
-]}  # fmt: skip
+        """,
+            tape="111",
+            state="done",
+            steps=83,
+            cells="1",
+        ),
+    ]
+}

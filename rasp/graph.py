@@ -9,13 +9,13 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rasp.eager import attend, map_arrays, reduce_matrix, selector_matrix
+from rasp.engines.eager import attend, map_arrays, reduce_matrix, selector_matrix
 from rasp.predicates import Predicate, classify
-from rasp.scalar import Expr, Table, evaluate_int, to_source, walk
+from rasp.scalar import Expr, Table, to_source, walk
 
 if TYPE_CHECKING:
     import networkx as nx
@@ -25,30 +25,108 @@ ATTENTION = frozenset({"width", "aggr", "delay", "kqv"})
 
 @dataclass(frozen=True)
 class Node:
-    """One operation.
+    """One operation. `inputs` are the numbers of the nodes it reads; `op` is what it is called."""
 
-    input (offset: which one) | full (default: the constant) | indices | map (expr of the inputs)
-    select (expr: the predicate; the first `keys` inputs are keys, the rest queries) | aggr (selector, v) | width
-    delay (offset, default) | kqv and width after rewriting (inputs: keys, queries[, v]; expr: the predicate)
-    """
-
-    op: str
+    op: ClassVar[str] = ""
     inputs: tuple[int, ...] = ()
-    expr: Expr | None = None
-    keys: int = 0
-    default: int = 0
-    reduction: str = ""
-    offset: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Input(Node):
+    """One of the sequences that the program is given."""
+
+    op: ClassVar[str] = "input"
+    number: int = 0
+
+
+@dataclass(frozen=True, kw_only=True)
+class Full(Node):
+    """The same number everywhere."""
+
+    op: ClassVar[str] = "full"
+    value: int
+
+
+@dataclass(frozen=True)
+class Indices(Node):
+    op: ClassVar[str] = "indices"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Map(Node):
+    """A function of the inputs, position by position."""
+
+    op: ClassVar[str] = "map"
+    function: Expr
+
+
+@dataclass(frozen=True, kw_only=True)
+class Select(Node):
+    """A selector, as traced: the first `keys` inputs are keys, the rest queries."""
+
+    op: ClassVar[str] = "select"
+    function: Expr
+    keys: int
     causal: bool = True
 
-    @property
-    def function(self) -> Expr:
-        assert self.expr is not None, f"{self.op} has no function"
-        return self.expr
+
+@dataclass(frozen=True)
+class Width(Node):
+    """How many positions the selector (the only input) chooses, as traced."""
+
+    op: ClassVar[str] = "width"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Aggregate(Node):
+    """What the values (the second input) that the selector (the first) chooses reduce to, as traced."""
+
+    op: ClassVar[str] = "aggr"
+    default: int
+    reduction: str
+
+
+@dataclass(frozen=True, kw_only=True)
+class Delay(Node):
+    """Its input `distance` positions ago, and the default before there is one."""
+
+    op: ClassVar[str] = "delay"
+    distance: int
+    default: int
+
+
+@dataclass(frozen=True, kw_only=True)
+class Attention(Node):
+    """An operation after rewriting that selects by itself: `keys` keys, as many queries, `function` the predicate."""
+
+    function: Expr
+    keys: int
 
     @property
     def predicate(self) -> Predicate:
         return classify(self.function, self.keys)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Count(Attention):
+    """How many positions are selected."""
+
+    op: ClassVar[str] = "width"
+    default: ClassVar[int] = 0
+    reduction: ClassVar[str] = "count"
+
+
+@dataclass(frozen=True, kw_only=True)
+class Kqv(Attention):
+    """What the selected values (the last input) reduce to."""
+
+    op: ClassVar[str] = "kqv"
+    default: int
+    reduction: str
+
+    @property
+    def value(self) -> int:
+        return self.inputs[-1]
 
 
 @dataclass(frozen=True)
@@ -62,7 +140,7 @@ class Graph:
 
     @property
     def arity(self) -> int:
-        return 1 + max((n.offset for n in self.nodes if n.op == "input"), default=0)
+        return 1 + max((n.number for n in self.nodes if isinstance(n, Input)), default=0)
 
     def counts(self) -> dict[str, int]:
         """How many nodes there are of each operation."""
@@ -80,7 +158,7 @@ class Graph:
         """The tables looked up anywhere, each once, in order of appearance."""
         found: dict[int, Table] = {}
         for node in self.nodes:
-            for e in walk(node.expr) if node.expr else ():
+            for e in walk(node.function) if isinstance(node, Map | Select | Attention) else ():
                 if e.op == "table":
                     found.setdefault(id(e.payload), e.payload)
         return list(found.values())
@@ -109,10 +187,11 @@ class Graph:
         draw_graph(self, path)
 
 
-def selector(graph: Graph, node: Node) -> tuple[list[int], list[int], Expr]:
+def selector(graph: Graph, node: Width | Aggregate | Attention) -> tuple[list[int], list[int], Expr]:
     """Keys, queries and predicate of a node that attends, whether it holds them itself or in a `select`."""
-    source = graph.nodes[node.inputs[0]] if node.keys == 0 else node
-    inputs = source.inputs[:-1] if source.op == "kqv" else source.inputs
+    source = node if isinstance(node, Attention) else graph.nodes[node.inputs[0]]
+    assert isinstance(source, Select | Attention), "as the program was traced"
+    inputs = source.inputs[:-1] if isinstance(source, Kqv) else source.inputs
     return list(inputs[: source.keys]), list(inputs[source.keys :]), source.function
 
 
@@ -132,29 +211,29 @@ def evaluate(graph: Graph, inputs: Sequence[Any]) -> list[np.ndarray]:
 def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]) -> np.ndarray:
     args = [values[i] for i in node.inputs]
     length = len(given[0])
-    match node.op:
-        case "input":
-            return given[node.offset].astype(np.int64)
-        case "full":
-            return np.full(length, node.default, dtype=np.int64)
-        case "indices":
+    match node:
+        case Input():
+            return given[node.number].astype(np.int64)
+        case Full():
+            return np.full(length, node.value, dtype=np.int64)
+        case Indices():
             return np.arange(length, dtype=np.int64)
-        case "map" if not args:
-            return np.full(length, evaluate_int(node.function, []), dtype=np.int64)
-        case "map":
+        case Map() if not args:
+            return map_arrays(node.function, np.zeros(length, dtype=np.int64))
+        case Map():
             return map_arrays(node.function, *args)
-        case "select":
+        case Select():
             return selector_matrix(node.function, args[: node.keys], args[node.keys :], node.causal)
-        case "aggr":
+        case Aggregate():
             return reduce_matrix(args[0], args[1], node.default, node.reduction)
-        case "width" if node.keys == 0:
+        case Width():
             return args[0].sum(axis=1, dtype=np.int64)
-        case "width":
+        case Count():
             return attend(node.predicate, args[: node.keys], args[node.keys :], args[0], 0, "count")
-        case "delay":
-            filler = np.full(min(node.offset, length), node.default, dtype=np.int64)
-            return np.concatenate([filler, args[0][: max(length - node.offset, 0)]])
-        case "kqv":
+        case Delay():
+            filler = np.full(min(node.distance, length), node.default, dtype=np.int64)
+            return np.concatenate([filler, args[0][: max(length - node.distance, 0)]])
+        case Kqv():
             keys, queries = args[: node.keys], args[node.keys : -1]
             return attend(node.predicate, keys, queries, args[-1], node.default, node.reduction)
     raise AssertionError(f"unknown operation {node.op}")
@@ -163,24 +242,26 @@ def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]
 def describe(graph: Graph, i: int) -> str:
     node = graph.nodes[i]
     args = [graph.names.get(j, f"n{j}") for j in node.inputs]
-    match node.op:
-        case "input":
-            return graph.names.get(i, f"input {node.offset}" if graph.arity > 1 else "x")
-        case "full":
-            return f"full({node.default})"
-        case "indices":
+    match node:
+        case Input():
+            return graph.names.get(i, f"input {node.number}" if graph.arity > 1 else "x")
+        case Full():
+            return f"full({node.value})"
+        case Indices():
             return "indices"
-        case "map":
+        case Map():
             return _spell(node.function, args)
-        case "delay":
-            return f"shift_right({args[0]}, {node.offset}{f', default={node.default}' if node.default else ''})"
-        case "select":
+        case Delay():
+            return f"shift_right({args[0]}, {node.distance}{f', default={node.default}' if node.default else ''})"
+        case Select():
             return f"select({_spell(node.function, args)})"
-        case "aggr":
+        case Aggregate():
             return f"aggr_{node.reduction}({args[-1]})"
-        case "width":
-            return f"sel_width({_spell(node.function, args) if node.keys else args[0]})"
-        case "kqv":
+        case Width():
+            return f"sel_width({args[0]})"
+        case Count():
+            return f"sel_width({_spell(node.function, args)})"
+        case Kqv():
             return f"kqv({_spell(node.function, args)}, v={args[-1]}, {node.reduction})"
     raise AssertionError(f"unknown operation {node.op}")
 
@@ -202,4 +283,3 @@ def _closes(text: str) -> int:
         if depth == 0:
             return i
     return -1
-

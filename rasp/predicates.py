@@ -1,28 +1,32 @@
 """What kind of predicate a selector has, read off its expression.
 
-The kind decides how cheaply it can be run: an equality is a dictionary, a predicate of the key alone is a running
-count, one of the query alone or a constant is a running total, and anything else must look at every distinct key.
+The kind decides how cheaply it can be run: an equality is a dictionary, and so are several equalities at once, whose
+keys are tuples; a predicate of the key alone is a running count, one of the query alone or a constant is a running
+total, and anything else must look at every distinct key.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import reduce
 
-from rasp.scalar import Expr, arg, arguments, as_int, binary, substitute, truth
+from rasp.scalar import Expr, arg, arguments, as_int, binary, const, truth
 
 
 @dataclass(frozen=True)
 class Predicate:
-    """`kind` is one of equality, key, query, constant, order, other.
+    """`kind` is one of equality, tuple, key, query, constant, order, other.
 
-    For an equality `key` and `query` are the two sides (of the key alone, of the query alone); otherwise the
-    condition itself stands in `condition`. Arguments 0..keys-1 are the key, the rest the query.
+    For an equality `key` and `query` are the two sides (of the key alone, of the query alone); for an equality of
+    tuples they are the `pairs`, one for each place of the tuple; otherwise the condition itself stands in `condition`.
+    Arguments 0..keys-1 are the key, the rest the query.
     """
 
     kind: str
     condition: Expr
     key: Expr | None = None
     query: Expr | None = None
+    pairs: tuple[tuple[Expr, Expr], ...] = ()
 
 
 def classify(condition: Expr, keys: int = 1) -> Predicate:
@@ -39,7 +43,24 @@ def classify(condition: Expr, keys: int = 1) -> Predicate:
         sides = _separate(condition.args[0], condition.args[1], keys)
         if sides:
             return Predicate("equality" if condition.op == "==" else "order", condition, *sides)
-    return Predicate("other", condition)
+    pairs = _tuple_pairs(condition, keys)
+    return Predicate("tuple", condition, pairs=pairs) if pairs else Predicate("other", condition)
+
+
+def _tuple_pairs(condition: Expr, keys: int) -> tuple[tuple[Expr, Expr], ...]:
+    """The sides of a conjunction of equalities, each pair once; what only one of the two must satisfy equals 1."""
+    parts = conjuncts(condition)
+    pairs: list[tuple[Expr, Expr]] = []
+    for part in parts if len(parts) > 1 else ():
+        found = classify(part, keys)
+        if found.kind not in ("equality", "key", "query"):
+            return ()
+        if found.key is not None and found.query is not None:
+            pairs.append((found.key, found.query))
+        else:
+            flag = as_int(found.condition)
+            pairs.append((flag, const(1)) if found.kind == "key" else (const(1), flag))
+    return tuple(dict.fromkeys(pairs))
 
 
 def _separate(a: Expr, b: Expr, keys: int) -> tuple[Expr, Expr] | None:
@@ -63,9 +84,9 @@ def conjuncts(condition: Expr) -> list[Expr]:
     return [condition]
 
 
-def shifted(condition: Expr, by: int, count: int) -> Expr:
-    """The condition with its `count` arguments renumbered from `by`."""
-    return substitute(condition, [arg(i + by) for i in range(count)])
+def same_tuples(size: int) -> Expr:
+    """The keys, arguments 0 to size-1, equal the queries, the arguments after them, one by one."""
+    return reduce(both, (binary("==", arg(i), arg(size + i)) for i in range(size)))
 
 
 def both(a: Expr, b: Expr) -> Expr:

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any
 
-import numpy as np
-
+from rasp.arithmetic import WHOLE_NUMBERS, Fraction, Kind, constant
 from rasp.core import Function, Predicate
-from rasp.graph import Graph, Node
+from rasp.errors import TraceError
+from rasp.graph import Aggregate, Full, Graph, Indices, Input, Map, Node, Select, Width
+from rasp.operators import Operators
 from rasp.predicates import both
-from rasp.scalar import Expr, Scalar, arg, capture, substitute, truth, whole
-from rasp.scalar import binary as binary_expr
-
-
-class TraceError(TypeError):
-    """The program does something to a sequence that a graph cannot record."""
+from rasp.scalar import Expr, Scalar, arg, binary, capture, const, operate, substitute, truth, whole
 
 
 class Tracer:
@@ -26,17 +21,15 @@ class Tracer:
         self.nodes: list[Node] = []
         self.names: dict[int, str] = {}
 
-    def add(self, node: Node, is_bool: bool = False) -> Traced:
+    def add(self, node: Node, kind: Kind = "int") -> Traced:
         self.nodes.append(node)
-        return Traced(self, len(self.nodes) - 1, is_bool)
+        return Traced(self, (len(self.nodes) - 1,), arg(0, kind))
 
     def lift(self, x: Any) -> Traced:
         if isinstance(x, Traced):
             if x.tracer is not self:
                 raise TraceError("two programs' sequences are mixed: a sequence belongs to the trace it was made in")
             return x
-        if isinstance(x, float | np.floating):
-            raise TraceError(f"a traced sequence holds whole numbers, not {x}; use tok_map, which cuts fractions")
         raise TraceError(f"a traced sequence was combined with {type(x).__name__}; use full(x, c) for a constant")
 
     def lift_selector(self, A: Any) -> TracedSelector:
@@ -48,11 +41,11 @@ class Tracer:
 
     def full(self, x: Traced, const: int) -> Traced:
         self.lift(x)
-        return self.add(Node("full", default=int(const)))
+        return self.add(Full(value=constant(const, "the constant of full")))
 
     def indices(self, x: Traced) -> Traced:
         self.lift(x)
-        return self.add(Node("indices"))
+        return self.add(Indices())
 
     def tok_map(self, x: Traced, func: Function) -> Traced:
         return self._map(func, self.lift(x))
@@ -61,42 +54,72 @@ class Tracer:
         return self._map(func, self.lift(x), self.lift(y))
 
     def _map(self, func: Function, *xs: Traced) -> Traced:
-        return self.map_expr(whole(capture(func, len(xs), [x.is_bool for x in xs])), *xs)
+        inputs, values = _side_by_side(xs)
+        function = whole(capture(func, len(xs), [x.kind for x in xs]))
+        return self.map_expr(substitute(function, values), inputs)
 
-    def map_expr(self, expr: Expr, *xs: Traced) -> Traced:
-        return self.add(Node("map", tuple(x.id for x in xs), expr), expr.is_bool)
+    def map_expr(self, expr: Expr, inputs: Sequence[int]) -> Traced:
+        """A sequence computed position by position. Fractions are not stored: they wait for what is made of them."""
+        if expr.kind == "float":
+            return Traced(self, tuple(inputs), expr)
+        return self.add(Map(tuple(inputs), function=expr), expr.kind)
+
+    def stored(self, x: Any) -> int:
+        """The node of a sequence of whole numbers or truth values; fractions are cut."""
+        x = self.lift(x)
+        if x.kind == "float":
+            x = self.map_expr(whole(x.expr), x.inputs)
+        return x.id  # type: ignore[no-any-return]
 
     def select(self, k: Any, q: Any, pred: Predicate, causal: bool) -> TracedSelector:
         k, q = self.lift(k), self.lift(q)
-        condition = truth(capture(pred, 2, [k.is_bool, q.is_bool]))
-        return TracedSelector(self, (k,), (q,), condition, causal)
+        condition = truth(capture(pred, 2, [k.kind, q.kind], truth=True))
+        inputs, values = _side_by_side([k, q])
+        keys = len(k.inputs)
+        return TracedSelector(self, inputs[:keys], inputs[keys:], truth(substitute(condition, values)), causal)
 
     def sel_width(self, A: TracedSelector) -> Traced:
-        return self.add(Node("width", (self.lift_selector(A).id,)))
+        return self.add(Width((self.lift_selector(A).id,)))
 
     def aggr(self, A: TracedSelector, v: Any, default: int, reduction: str) -> Traced:
         A, v = self.lift_selector(A), self.lift(v)
-        if reduction == "max" and v.is_bool:
-            default = bool(default)  # as in the listing, where the result has the type of v until its end
-        return self.add(Node("aggr", (A.id, v.id), default=int(default), reduction=reduction))
+        if reduction == "mean" and v.kind == "float":
+            raise TraceError(
+                "a mean of fractions depends on the order in which they are added, which a graph does not keep; cut "
+                "them first (tok_map), or run the program with engine='eager' or 'reference'"
+            )
+        otherwise = constant(default, "the default")
+        if reduction == "max" and v.kind == "bool":
+            otherwise = int(bool(default))  # as in the listing, where the result has the type of v until its end
+        return self.add(Aggregate((A.id, self.stored(v)), default=otherwise, reduction=reduction))
 
     def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Traced:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
     def named(self, x: Any, label: str) -> Traced:
-        self.names[self.lift(x).id] = label
+        if self.lift(x).kind != "float":
+            self.names[x.id] = label
         return x  # type: ignore[no-any-return]
+
+
+def _side_by_side(xs: Sequence[Traced]) -> tuple[tuple[int, ...], list[Expr]]:
+    """The nodes that several sequences are made of, and each sequence as an expression of them."""
+    inputs: list[int] = []
+    values: list[Expr] = []
+    for x in xs:
+        values.append(x.numbered_from(len(inputs)))
+        inputs.extend(x.inputs)
+    return tuple(inputs), values
 
 
 class TracedSelector:
     """A selector of a traced program. Conjunction and disjunction join the predicates; keys and queries are tuples."""
 
     def __init__(
-        self, tracer: Tracer, keys: tuple[Traced, ...], queries: tuple[Traced, ...], condition: Expr, causal: bool
+        self, tracer: Tracer, keys: tuple[int, ...], queries: tuple[int, ...], condition: Expr, causal: bool
     ) -> None:
         self.tracer, self.keys, self.queries, self.condition, self.causal = tracer, keys, queries, condition, causal
-        inputs = tuple(x.id for x in (*keys, *queries))
-        self.id = tracer.add(Node("select", inputs, condition, keys=len(keys), causal=causal)).id
+        self.id = tracer.add(Select((*keys, *queries), function=condition, keys=len(keys), causal=causal)).id
 
     @property
     def __rasp__(self) -> Tracer:
@@ -106,7 +129,7 @@ class TracedSelector:
         return self._join(other, both)
 
     def __or__(self, other: TracedSelector) -> TracedSelector:
-        return self._join(other, lambda a, b: binary_expr("|", a, b))
+        return self._join(other, lambda a, b: binary("|", a, b))
 
     def __invert__(self) -> TracedSelector:
         raise TraceError("~ of a causal selector would look at the future; negate the predicate instead")
@@ -124,19 +147,38 @@ class TracedSelector:
         return TracedSelector(self.tracer, keys, queries, how(a, b), self.causal)
 
 
-class Traced:
-    """A sequence of a traced program: which node it is, and whether it holds truth values."""
+class Traced(Operators):
+    """A sequence of a traced program: an expression of the nodes in `inputs`.
 
-    __slots__ = ("tracer", "id", "is_bool")
-    __hash__ = None  # type: ignore[assignment]
+    Whole numbers and truth values are nodes themselves. A sequence of fractions is none: it is what it would be
+    computed from, until a primitive (or the end of the program) makes whole numbers of it.
+    """
+
+    __slots__ = ("tracer", "inputs", "expr")
     __array_ufunc__ = None  # numpy leaves operators to us
 
-    def __init__(self, tracer: Tracer, id: int, is_bool: bool = False) -> None:
-        self.tracer, self.id, self.is_bool = tracer, id, is_bool
+    def __init__(self, tracer: Tracer, inputs: tuple[int, ...], expr: Expr) -> None:
+        self.tracer, self.inputs, self.expr = tracer, inputs, expr
 
     @property
     def __rasp__(self) -> Tracer:
         return self.tracer
+
+    @property
+    def kind(self) -> Kind:
+        return self.expr.kind
+
+    @property
+    def id(self) -> int:
+        """The node that this sequence is."""
+        assert self.kind != "float", "fractions are not stored"
+        return self.inputs[0]
+
+    def numbered_from(self, first: int) -> Expr:
+        """The expression, its arguments counted from `first`."""
+        if self.kind != "float":
+            return arg(first, self.kind)
+        return substitute(self.expr, [arg(first + i) for i in range(len(self.inputs))])
 
     def __bool__(self) -> bool:
         raise TraceError("a program cannot branch on a whole sequence; use where(condition, x, y)")
@@ -153,58 +195,42 @@ class Traced:
     def __array__(self, *args: Any, **kwargs: Any) -> Any:
         raise TraceError("a traced sequence has no numbers for numpy to work on; use the functions of rasp")
 
-    def __truediv__(self, other: Any) -> Any:
-        raise TraceError("a traced sequence holds whole numbers; use // or tok_map, which cuts fractions")
+    def _unary(self, op: str) -> Traced:
+        return self._computed(lambda a: Scalar(a)._unary(op).expr, self)
 
-    __rtruediv__ = __truediv__
+    def _binary(self, op: str, other: Any, swapped: bool) -> Traced:
+        def operated(a: Expr, b: Expr) -> Expr:
+            return operate(op, b, a) if swapped else operate(op, a, b)
 
-    def _unary(self, function: Callable[[Any], Any]) -> Traced:
+        if not isinstance(other, Traced):
+            try:
+                fixed = const(other)
+            except TypeError:
+                self.tracer.lift(other)
+            except OverflowError as error:
+                raise TraceError(str(error)) from None
+            return self._computed(lambda a: operated(a, fixed), self)
+        return self._computed(operated, self, self.tracer.lift(other))
+
+    def _computed(self, function: Callable[..., Expr], *xs: Traced) -> Traced:
+        inputs, values = _side_by_side(xs)
         try:
-            return self.tracer.map_expr(function(Scalar(arg(0, self.is_bool))).expr, self)
-        except TypeError as error:
+            return self.tracer.map_expr(function(*values), inputs)
+        except Fraction as error:
             raise TraceError(str(error)) from None
 
-    def __neg__(self) -> Traced:
-        return self._unary(lambda a: -a)
 
-    def __invert__(self) -> Traced:
-        return self._unary(lambda a: ~a)
-
-    def __abs__(self) -> Traced:
-        return self._unary(abs)
-
-
-def _operator(function: Callable[[Any, Any], Any], swapped: bool) -> Callable[[Traced, Any], Traced]:
-    def method(self: Traced, other: Any) -> Traced:
-        if isinstance(other, int | np.integer | np.bool_):
-            return self._unary(lambda a: function(other, a) if swapped else function(a, other))
-        a, b = (Scalar(arg(i, x.is_bool)) for i, x in enumerate((self, self.tracer.lift(other))))
-        try:
-            return self.tracer.map_expr(function(a, b).expr, self, other)
-        except TypeError as error:
-            raise TraceError(str(error)) from None
-
-    return method
-
-
-for _op in ("add", "sub", "mul", "floordiv", "mod", "pow", "lshift", "rshift", "and", "or", "xor"):
-    _function = getattr(operator, f"__{_op}__")
-    setattr(Traced, f"__{_op}__", _operator(_function, swapped=False))
-    setattr(Traced, f"__r{_op}__", _operator(_function, swapped=True))
-for _op in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Traced, f"__{_op}__", _operator(getattr(operator, _op), swapped=False))
-
-
-def trace(program: Callable[..., Any], arity: int = 1, is_bool: Sequence[bool] = ()) -> Graph:
+def trace(program: Callable[..., Any], arity: int = 1, kinds: Sequence[Kind] = ()) -> Graph:
     """The graph of a program of `arity` sequences, node for node as it was written.
 
-    `is_bool` says which of them hold truth values, whose operators differ from those of numbers.
+    `kinds` says which of them hold truth values, whose operators differ from those of numbers.
     """
     tracer = Tracer()
-    flags = tuple(is_bool) or (False,) * arity
-    inputs = [tracer.add(Node("input", offset=i), flag) for i, flag in enumerate(flags)]
+    known = tuple(kinds) or (WHOLE_NUMBERS,) * arity
+    inputs = [tracer.add(Input(number=i), kind) for i, kind in enumerate(known)]
     tracer.names.update({x.id: "x" if arity == 1 else f"x{i}" for i, x in enumerate(inputs)})
     output = program(*inputs)
     if not isinstance(output, Traced):
         raise TraceError(f"the program returned {type(output).__name__}, not a sequence")
-    return Graph(tuple(tracer.nodes), output.id, tracer.names)
+    stored = tracer.stored(output)
+    return Graph(tuple(tracer.nodes), stored, tracer.names)
