@@ -5,32 +5,39 @@ What is heavy behind these names (torch, JAX) is loaded when it is first used.
 
 from __future__ import annotations
 
-from importlib import import_module
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
+
+from rasp.lazy import lazy_names
 
 if TYPE_CHECKING:
     from compile.errors import CapacityError, CompileError
     from compile.inspector import attention_figure, inspect
     from compile.machine import compile_machine
-    from compile.model import Transformer, TransformerConfig
     from compile.pipeline import compile_program
+    from compile.tasks import compile_task, compile_universal
+    from compile.transformer import Transformer, TransformerConfig
 
-__all__ = ["CapacityError", "CompileError", "Transformer", "TransformerConfig", "attention_figure", "compile_machine",
-           "compile_program", "inspect"]  # fmt: skip
+__all__ = [
+    "CapacityError",
+    "CompileError",
+    "Transformer",
+    "TransformerConfig",
+    "attention_figure",
+    "compile_machine",
+    "compile_program",
+    "compile_task",
+    "compile_universal",
+    "inspect",
+]
 
-_LATER = {
-    "CapacityError": "errors", "CompileError": "errors", "compile_machine": "machine", "compile_program": "pipeline",
-    "Transformer": "model", "TransformerConfig": "model", "attention_figure": "inspector", "inspect": "inspector",
-}  # fmt: skip
-
-
-def __getattr__(name: str) -> Any:
-    if name not in _LATER:
-        raise AttributeError(f"module 'compile' has no attribute {name!r}")
-    value = getattr(import_module(f"compile.{_LATER[name]}"), name)
-    globals()[name] = value
-    return value
-
-
-def __dir__() -> list[str]:
-    return sorted({*globals(), *_LATER})
+__getattr__, __dir__ = lazy_names(
+    "compile",
+    {
+        **dict.fromkeys(("CapacityError", "CompileError"), "compile.errors"),
+        **dict.fromkeys(("Transformer", "TransformerConfig"), "compile.transformer"),
+        **dict.fromkeys(("attention_figure", "inspect"), "compile.inspector"),
+        "compile_machine": "compile.machine",
+        "compile_program": "compile.pipeline",
+        **dict.fromkeys(("compile_task", "compile_universal"), "compile.tasks"),
+    },
+)

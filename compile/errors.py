@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 REFUSED = -(2**62)  # what a compiled model answers where a count ran over its capacity
 
 
@@ -10,4 +12,9 @@ class CompileError(ValueError):
 
 
 class CapacityError(ValueError):
-    """A compiled model was given an input beyond the capacity it was compiled for."""
+    """A compiled model was given an input beyond the capacity it was compiled for.
+
+    `written` is what `generate` had by then: each prompt and its continuation.
+    """
+
+    written: list[np.ndarray] | None = None

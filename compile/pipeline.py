@@ -2,66 +2,57 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from compile.domains import Capacity
-from compile.errors import CompileError
-from compile.front import prepare
-
-BACKENDS = ("hard_alibi", "tracr")
-DTYPES, ACTIVATIONS = ("float32", "float64"), ("relu", "gelu")
+from compile.backends import find_backend, read_options
+from compile.front.digits import split_counts
+from compile.front.domains import infer_domains
+from compile.front.factor import factor
+from compile.front.schedule import schedule
+from compile.front.trace import Program, check_vocabulary, rewrite, trace
+from compile.source import Backend, Option, Source, Tokens, WholeBackend
+from compile.transformer import Transformer
+from compile.validate import validate
 
 
 def compile_program(
-    program: Callable[[Any], Any], vocabulary: Iterable[int], backend: str = "hard_alibi", **options: Any
-) -> Any:
+    program: Program,
+    vocabulary: Iterable[int],
+    backend: str = "hard_alibi",
+    *,
+    examples: Iterable[Tokens] = (),
+    token_names: Sequence[str] = (),
+    extra: Mapping[str, object] | None = None,
+    **options: Option,
+) -> Transformer:
     """A model whose `predict` is the program, for inputs over `vocabulary`; what cannot be exact is refused.
 
-    `counts` is the largest number a `sel_width` may reach (and the most values a `mean` may be taken of), `positions`
-    the longest input if the program uses `indices` other than to shift. Further options are the backend's.
+    Options are the backend's (`HardAlibiOptions`, `TracrOptions`): `counts`, how far it counts, `positions`, how long
+    inputs are, and `check`, whether it is compared with the program on inputs made to hurt and on `examples`.
     """
-    if backend == "hard_alibi":
-        return compile_hard_alibi(program, vocabulary, **options)
-    if backend == "tracr":
-        from compile.tracr_backend import compile_tracr
-
-        return compile_tracr(program, vocabulary, **options)
-    raise CompileError(f"backend {backend!r} is not one of {', '.join(BACKENDS)}")
+    source = Source(program, check_vocabulary(vocabulary), tuple(examples), token_names, extra or {})
+    return compile_source(source, backend, options)
 
 
-def check_numbers(dtype: str, activation: str) -> None:
-    for name, given, known in (("dtype", dtype, DTYPES), ("activation", activation, ACTIVATIONS)):
-        if given not in known:
-            raise CompileError(f"{name} {given!r} is not one of {', '.join(known)}")
+def compile_source(source: Source, backend: str, options: Mapping[str, Option]) -> Transformer:
+    chosen = find_backend(backend)
+    settings = read_options(chosen, options)
+    if isinstance(chosen, WholeBackend):
+        return chosen.compile(source, settings)
+    return run_stages(source, chosen, settings)
 
 
-def compile_hard_alibi(
-    program: Callable[[Any], Any],
-    vocabulary: Iterable[int],
-    *,
-    counts: int = 64,
-    positions: int | None = None,
-    dtype: str = "float32",
-    activation: str = "relu",
-    check: bool = True,
-    examples: Iterable[Sequence[int]] = (),
-    token_names: Sequence[str] = (),
-    extra: dict[str, Any] | None = None,
-) -> Any:
-    """trace -> rewrite -> domains -> factor -> schedule -> lower -> assemble -> validate."""
-    check_numbers(dtype, activation)
-    from compile.assemble import assemble
-    from compile.digits import split_counts
-    from compile.lower import lower
-    from compile.schedule import schedule
-    from compile.validate import validate
-
-    prepared = prepare(program, vocabulary, Capacity(counts, positions))
-    prepared = split_counts(prepared)
-    plan = schedule(prepared.graph, prepared.domains, short_counts=True)
-    lowered = lower(plan, dtype)
-    model = assemble(lowered.network, activation=activation, token_names=token_names, extra=extra)
-    if check:
-        validate(model, lowered, prepared, examples)
-    return model
+def run_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Transformer:
+    """trace -> rewrite -> infer domains -> factor -> split counts -> schedule -> lower -> assemble -> validate."""
+    graph = rewrite(trace(source.program))
+    domains = infer_domains(graph, source.vocabulary, backend.capacity(options))
+    program = factor(graph, domains)
+    if backend.splits_counts:
+        program = split_counts(program)
+    plan = schedule(program, short_counts=backend.splits_counts)
+    lowered = backend.lower(plan, options)
+    built = backend.assemble(lowered, source, options)
+    if options.check:
+        validate(built, program, source.examples, backend.longest(options))
+    return built.model

@@ -10,7 +10,9 @@ from torch import Tensor
 
 from compile.errors import REFUSED
 from compile.inspector.packing import Pattern, pack, pack_patterns
-from compile.model import Transformer
+from compile.inspector.program import graph_data
+from compile.transformer import Transformer
+from compile.transformer.annotations import Fact, Register
 
 CANDIDATES = 3  # tokens listed with their logits
 MOST_CHARACTERS = 9_000_000  # of one page's packed attention
@@ -20,7 +22,7 @@ class Recorder:
     """A hook that keeps the patterns and reads the registers as they pass, instead of every activation."""
 
     def __init__(self, model: Transformer) -> None:
-        self.start, self.registers = model.prepended, model.config.registers
+        self.start, self.registers = model.prepended, model.config.annotations.registers
         self.patterns: dict[int, np.ndarray] = {}  # layer -> (heads, T, start + T)
         self.stages: list[str] = []
         self.readings: list[np.ndarray] = []  # per stage: (registers, T, 2 places, index and amount)
@@ -67,22 +69,31 @@ def collect(model: Transformer, tokens: np.ndarray, title: str, share: int = 1) 
     """One model's part of a page; `share` models share the page's room."""
     logits, recorder = record(model, tokens)
     shapes = model.config.shapes
-    patterns = [Pattern(recorder.patterns[layer][head], window)
-                for layer, shape in enumerate(shapes) for head, window in enumerate(shape.windows)]  # fmt: skip
-    labels = model.config.head_labels or [[""] * shape.heads for shape in shapes]
+    patterns = [
+        Pattern(recorder.patterns[layer][head], window)
+        for layer, shape in enumerate(shapes)
+        for head, window in enumerate(shape.windows)
+    ]
+    known = model.config.annotations
+    facts = known.heads or tuple((Fact(),) * shape.heads for shape in shapes)
     return {
         "title": title,
         "about": about(model),
         "start": model.prepended,
         "startName": _name_of_start(model),
-        "heads": [[{"label": label, "window": window} for label, window in zip(names, shape.windows, strict=True)]
-                  for names, shape in zip(labels, shapes, strict=True)],
-        "mlps": list(model.config.mlp_labels) or ["" for _ in shapes],
+        "heads": [
+            [
+                {"label": fact.label, "window": window, "nodes": list(fact.nodes)}
+                for fact, window in zip(layer, shape.windows, strict=True)
+            ]
+            for layer, shape in zip(facts, shapes, strict=True)
+        ],
+        "mlps": [fact.label for fact in known.mlps] or ["" for _ in shapes],
         **_answers(model, logits),
         "attention": pack_patterns(patterns, MOST_CHARACTERS // share),
         "registers": _registers(recorder, model),
-        "graph": None,
-    }  # fmt: skip
+        "graph": graph_data(known.program) if known.program else None,
+    }
 
 
 def about(model: Transformer) -> str:
@@ -91,8 +102,10 @@ def about(model: Transformer) -> str:
     heads = [shape.heads for shape in config.shapes]
     spelled = str(heads[0]) if len(set(heads)) == 1 else " + ".join(map(str, heads))
     made = f"compiled ({kind})" if kind else "trained" if "task" in config.extra else "model"
-    return (f"{made} · {config.layers} layers · {spelled} heads · {config.d_model} dimensions · "
-            f"{model.parameter_count():,} parameters, {model.nonzero_count():,} not zero")  # fmt: skip
+    return (
+        f"{made} · {config.layers} layers · {spelled} heads · {config.d_model} dimensions · "
+        f"{model.parameter_count():,} parameters, {model.nonzero_count():,} not zero"
+    )
 
 
 def _name_of_start(model: Transformer) -> str:
@@ -118,15 +131,15 @@ def _registers(recorder: Recorder, model: Transformer) -> dict[str, Any] | None:
     readings = np.stack(recorder.readings)  # stages, registers, T, places, (index, amount)
     return {
         "stages": recorder.stages,
-        "names": [r.name for r in model.config.registers],
-        "values": [list(r.values) for r in model.config.registers],
-        "tokens": [_holds_tokens(r.name, r.values, model.config.vocabulary) for r in model.config.registers],
+        "names": [r.name for r in recorder.registers],
+        "values": [list(r.values) for r in recorder.registers],
+        "tokens": [_holds_tokens(r, model.config.vocabulary) for r in recorder.registers],
         "index": pack(readings[..., 0].astype(np.uint16)),
         "amount": pack(readings[..., 1]),
     }
 
 
-def _holds_tokens(name: str, values: tuple[str, ...], vocabulary: int) -> bool:
+def _holds_tokens(register: Register, vocabulary: int) -> bool:
     """Whether numbers in this register are tokens: all of them can occur, and it is no count."""
-    everything = {str(token) for token in range(vocabulary - 1)} <= set(values)
-    return everything and not name.startswith(("count", "sel_width", "share"))
+    everything = {str(token) for token in range(vocabulary - 1)} <= set(register.values)
+    return everything and register.role in ("tokens", "value")

@@ -9,7 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from compile.model import Tokens, Transformer
+    from matplotlib.figure import Figure
+
+    from compile.transformer.transformer import Tokens, Transformer
 
 SUFFIXES = (".pdf", ".svg", ".png")
 MOST_LABELS = 60  # tokens named on an axis; beyond it they would overlap
@@ -18,9 +20,15 @@ PANEL = 2.3  # inches
 
 
 def attention_figure(
-    model: Transformer, tokens: Tokens, heads: Sequence[tuple[int, int]] | None = None, path: str | Path | None = None,
-    *, columns: int = 4, cmap: str = "Blues", log: bool = False,
-) -> Any:  # fmt: skip
+    model: Transformer,
+    tokens: Tokens,
+    heads: Sequence[tuple[int, int]] | None = None,
+    path: str | Path | None = None,
+    *,
+    columns: int = 4,
+    cmap: str = "Blues",
+    log: bool = False,
+) -> Figure:
     """A matplotlib figure of the given (layer, head) pairs, by default all; written to a .pdf, .svg or .png `path`.
 
     One head gets its tokens on both axes. Any scale from light to dark, such as `Blues`, suits all eyes and grey print.
@@ -73,15 +81,22 @@ def _size_alone(tokens: int) -> float:
 
 def _draw(panel: Any, pattern: np.ndarray, cmap: str, log: bool) -> Any:
     values = np.log10(np.maximum(pattern, 1e-4)) if log else pattern
-    image = panel.imshow(values, cmap=cmap, vmin=-4 if log else 0, vmax=0 if log else 1, interpolation="nearest",
-                         aspect="auto", rasterized=True)  # fmt: skip
+    image = panel.imshow(
+        values,
+        cmap=cmap,
+        vmin=-4 if log else 0,
+        vmax=0 if log else 1,
+        interpolation="nearest",
+        aspect="auto",
+        rasterized=True,
+    )
     panel.tick_params(labelsize=6, length=2)
     return image
 
 
 def _title(model: Transformer, layer: int, head: int) -> str:
-    labels = model.config.head_labels
-    label = labels[layer][head] if labels else ""
+    facts = model.config.annotations.heads
+    label = facts[layer][head].label if facts else ""
     window = model.config.shapes[layer].windows[head]
     sees = "all tokens" if window is None else f"window {window}"
     text = label if len(label) <= 34 else label[:31] + "..."

@@ -28,9 +28,11 @@ class Card:
 
 def index_page(cards: Sequence[Card], title: str = "Gallery of compiled Turing machines") -> str:
     return Template(static("gallery.html")).substitute(
-        title=html.escape(title), styles=static("page.css") + static("gallery.css"), script=static("gallery.js"),
+        title=html.escape(title),
+        styles=static("page.css") + static("gallery.css"),
+        script=static("gallery.js"),
         cards="\n".join(map(_card, cards)),
-    )  # fmt: skip
+    )
 
 
 def _card(card: Card) -> str:
@@ -46,6 +48,8 @@ def _svg(picture: list[list[int]]) -> str:
     width, height = SQUARE * max(map(len, picture), default=1), SQUARE * len(picture)
     cells = "".join(
         f'<rect class="{CLASSES[kind]}" x="{SQUARE * x}" y="{SQUARE * y}" width="{SQUARE - 1}" height="{SQUARE - 1}"/>'
-        for y, row in enumerate(picture) for x, kind in enumerate(row) if kind
-    )  # fmt: skip
+        for y, row in enumerate(picture)
+        for x, kind in enumerate(row)
+        if kind
+    )
     return f'<svg viewBox="0 0 {width} {height}" preserveAspectRatio="xMidYMin slice" aria-hidden="true">{cells}</svg>'

@@ -51,8 +51,12 @@ def pack_patterns(patterns: list[Pattern], most: int) -> dict[str, object]:
         weights = pack(np.rint(flat * levels).astype(np.uint8))
         if len(weights) <= most:
             break
-    return {"levels": levels, "weights": weights, "peaks": pack(_joined(peaks, np.float32)),
-            "best": pack(_joined(best, np.uint16))}  # fmt: skip
+    return {
+        "levels": levels,
+        "weights": weights,
+        "peaks": pack(_joined(peaks, np.float32)),
+        "best": pack(_joined(best, np.uint16)),
+    }
 
 
 def _joined(parts: list[np.ndarray], dtype: type) -> np.ndarray:
@@ -64,9 +68,7 @@ def _share_of_peak(pattern: Pattern, peak: np.ndarray) -> np.ndarray:
     return scaled[pattern.visible].astype(np.float32)
 
 
-def unpack_patterns(
-    packed: dict[str, object], windows: list[int | None], tokens: int, start: int
-) -> list[np.ndarray]:  # fmt: skip
+def unpack_patterns(packed: dict[str, object], windows: list[int | None], tokens: int, start: int) -> list[np.ndarray]:
     """The matrices that the page sees, (tokens, start + tokens) each."""
     flat = unpack(str(packed["weights"]), "uint8")
     peaks = unpack(str(packed["peaks"]), "float32").reshape(len(windows), tokens)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import html
 import json
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
@@ -15,10 +15,9 @@ from typing import Any
 import numpy as np
 
 from compile.inspector.collect import collect
-from compile.inspector.program import graph_data, nodes_of_heads, program_graph
-from compile.model import Tokens, Transformer
-from rasp.formats import from_json
-from rasp.machine import TuringMachine, sep
+from compile.transformer.transformer import Tokens, Transformer
+from rasp.formats.json import from_json
+from rasp.machines.machine import TuringMachine, sep
 
 SCRIPTS = ("data", "colour", "tape", "matrix", "arcs", "graph", "registers", "pane", "page")
 STYLES = ("page",)
@@ -50,34 +49,40 @@ class Inspection:
 
 
 def inspect(
-    model: Transformer, tokens: Tokens, *, against: Transformer | None = None, truth: Sequence[int] | None = None,
-    given: int | None = None, title: str = "", names: Sequence[str] = (), program: Callable[[Any], Any] | None = None,
-) -> Inspection:  # fmt: skip
+    model: Transformer,
+    tokens: Tokens,
+    *,
+    against: Transformer | None = None,
+    truth: Sequence[int] | None = None,
+    given: int | None = None,
+    title: str = "",
+    names: Sequence[str] = (),
+) -> Inspection:
     """Everything a model does on `tokens`, to look at; with `against`, two models on the same tokens.
 
-    `truth[i]` is what should follow token i (default: the next token), the first `given` tokens are the prompt, `names`
-    are titles of the models, and `program` is the RASP program of a model that was compiled from one.
+    `truth[i]` is what should follow token i (default: the next token), the first `given` tokens are the prompt, and
+    `names` are titles of the models.
     """
     row = _checked(tokens)
     models = [model] if against is None else [model, against]
     titles = [*names, *("model", "second model")[len(names) :]]
     parts = [collect(m, row, t, len(models)) for m, t in zip(models, titles, strict=False)]
-    for m, part in zip(models, parts, strict=True):
-        _add_graph(m, part, program)
     machine = _machine_of(models, row)
     expected = [*row[1:].tolist(), -1] if truth is None else [int(t) for t in truth]
     if len(expected) != len(row):
         raise ValueError(f"truth has {len(expected)} entries for {len(row)} tokens; give what follows each token.")
-    return Inspection({
-        "title": title or (machine.name if machine else "") or "inspector",
-        "tokens": row.tolist(),
-        "truth": expected,
-        "given": _given(row, machine) if given is None else given,
-        "rows": _rows(row, machine),
-        "names": max((list(m.config.token_names) for m in models), key=len) or [],
-        "states": [t for t in set(row.tolist()) if machine and t in machine.state_tokens],
-        "models": parts,
-    })  # fmt: skip
+    return Inspection(
+        {
+            "title": title or (machine.name if machine else "") or "inspector",
+            "tokens": row.tolist(),
+            "truth": expected,
+            "given": _given(row, machine) if given is None else given,
+            "rows": _rows(row, machine),
+            "names": max((list(m.config.token_names) for m in models), key=len) or [],
+            "states": [t for t in set(row.tolist()) if machine and t in machine.state_tokens],
+            "models": parts,
+        }
+    )
 
 
 def _checked(tokens: Tokens) -> np.ndarray:
@@ -87,17 +92,6 @@ def _checked(tokens: Tokens) -> np.ndarray:
     if len(row) > MOST_TOKENS:
         raise ValueError(f"{len(row)} tokens are more than a page can show; give at most {MOST_TOKENS}.")
     return row.astype(np.int64)
-
-
-def _add_graph(model: Transformer, part: dict[str, Any], program: Callable[[Any], Any] | None) -> None:
-    graph = program_graph(model, program)
-    if graph is None:
-        return
-    part["graph"] = graph_data(graph)
-    nodes = nodes_of_heads(graph, [[head["label"] for head in layer] for layer in part["heads"]])
-    for layer, found in zip(part["heads"], nodes, strict=True):
-        for head, indices in zip(layer, found, strict=True):
-            head["nodes"] = indices
 
 
 def _machine_of(models: list[Transformer], row: np.ndarray) -> TuringMachine | None:

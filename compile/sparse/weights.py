@@ -1,0 +1,302 @@
+"""A compiled Hard-ALiBi model as sparse arrays, and what its heads must look like for attention by looking up.
+
+Compiled weights have three kinds of heads, told apart by their weights alone:
+
+    window     no scores: the mean of what the last m tokens carry
+    matching   score = strength * (number of parts in which query and key agree) + level of the key
+    counting   the same, where all keys have one level and only the start tokens carry something
+
+So the keys of a head fall into classes (equal in every part), and a query meets one class in full: all others lose at
+least `strength` per part. `kernel` checks this at every token: entries of keys and queries are 0, 1 or -1 (times
+strength) up to NOISE, and the largest score of what is left out stays far below the best one that is kept.
+
+A count c arrives as the share w = 1 / (1 + c) of a counting head and is decoded by a staircase of units
+relu(slope * (edge * gate - w)). All units of one staircase are one piecewise linear function of w, kept as a table.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+DROPPED = 1e-6  # activations below it are not read: far below the 0.02 by which registers may differ from 0 and 1
+STAIR_NOISE = 1e-2  # what float32 leaves of steps that cancel, per direction
+SHORTEST_STAIRCASE = 8
+
+Arrays = Mapping[str, np.ndarray]
+FloatArray = np.ndarray
+IntArray = np.ndarray
+
+
+class NotSparse(ValueError):
+    """Why a model cannot be decoded by looking up: a sentence. It then runs through torch."""
+
+
+@dataclass(frozen=True)
+class Columns:
+    """A matrix by its columns: what input j adds to which outputs."""
+
+    start: IntArray  # (inputs + 1,)
+    rows: IntArray
+    values: FloatArray
+
+    @staticmethod
+    def of(matrix: FloatArray) -> Columns:
+        columns, rows = np.nonzero(matrix.T)
+        start = np.searchsorted(columns, np.arange(matrix.shape[1] + 1))
+        return Columns(start.astype(np.int64), rows.astype(np.int32), matrix.T[columns, rows].astype(np.float64))
+
+
+@dataclass(frozen=True)
+class Staircase:
+    """A piecewise linear function of one dimension (a share), where `gate` is 1; nothing where it is 0.
+
+    Between edges k-1 and k (they fall) it writes `offset + slope * share` at `rows`, from first[k] to first[k + 1].
+    """
+
+    share: int
+    gate_dims: IntArray
+    gate_values: FloatArray
+    gate_bias: float
+    edges: FloatArray
+    first: IntArray
+    rows: IntArray
+    offset: FloatArray
+    slope: FloatArray
+
+
+@dataclass(frozen=True)
+class SparseLayer:
+    windows: IntArray  # per head; 0: unbounded
+    d_head: int
+    project: Columns  # residual stream -> all q, all k, all v
+    project_bias: FloatArray
+    strength: FloatArray  # per head
+    constant: IntArray  # (heads, d_head): 1 where the query is a constant, so that the key's entry is a level
+    sums: IntArray  # per head: 1 where the matches of one class may carry different amounts (a mean)
+    out: Columns  # what all heads bring -> residual stream
+    out_bias: FloatArray
+    up: Columns
+    up_bias: FloatArray
+    down: Columns
+    down_bias: FloatArray
+    staircases: tuple[Staircase, ...]
+
+
+@dataclass(frozen=True)
+class SparseWeights:
+    embed: Columns  # a column per token
+    layers: tuple[SparseLayer, ...]
+    unembed: Columns
+    unembed_bias: FloatArray
+    outputs: IntArray
+    d_model: int
+    prepend: int
+    copies: int
+    nonzeros: int
+
+
+def sparse_weights(config: Mapping[str, Any], arrays: Arrays) -> SparseWeights:
+    """From a saved model's configuration and tensors; `NotSparse` says what in it cannot be looked up."""
+    _need_compiled(config)
+    embed = _get(arrays, "embed.weight").T
+    starts = np.flatnonzero(embed[:, config["prepend"]])
+    if len(starts) != 1:
+        raise NotSparse("its start token has no direction of its own")
+    layers = tuple(_layer(arrays, f"blocks.{i}", config["windows"][i], int(starts[0])) for i in range(config["layers"]))
+    unembed = _get(arrays, "unembed.weight")
+    outputs = range(config["vocabulary"]) if config.get("outputs") is None else config["outputs"]
+    return SparseWeights(
+        embed=Columns.of(embed),
+        layers=layers,
+        unembed=Columns.of(unembed),
+        unembed_bias=_get(arrays, "unembed.bias"),
+        outputs=np.array(list(outputs), dtype=np.int64),
+        d_model=embed.shape[0],
+        prepend=config["prepend"],
+        copies=config["prepend_count"],
+        nonzeros=sum(int(np.count_nonzero(a)) for a in arrays.values()),
+    )
+
+
+def weight_shapes(config: Mapping[str, Any]) -> dict[str, tuple[int, ...]]:
+    """The tensors of a compiled model, from its configuration alone."""
+    _need_compiled(config)
+    d, outputs = config["d_model"], config.get("outputs")
+    size = config["vocabulary"] if outputs is None else len(outputs)
+    shapes: dict[str, tuple[int, ...]] = {
+        "embed.weight": (config["vocabulary"], d),
+        "unembed.weight": (size, d),
+        "unembed.bias": (size,),
+    }
+    for layer in range(config["layers"]):
+        path, heads = f"blocks.{layer}", len(config["windows"][layer])
+        d_head, d_mlp = (_of_layer(config[name], layer) for name in ("d_head", "d_mlp"))
+        if heads:
+            shapes[f"{path}.attn.qkv.weight"] = (3 * heads * d_head, d)
+            shapes[f"{path}.attn.qkv.bias"] = (3 * heads * d_head,)
+            shapes[f"{path}.attn.out.weight"] = (d, heads * d_head)
+            shapes[f"{path}.attn.out.bias"] = (d,)
+        if d_mlp:
+            shapes[f"{path}.mlp.up.weight"], shapes[f"{path}.mlp.up.bias"] = (d_mlp, d), (d_mlp,)
+            shapes[f"{path}.mlp.down.weight"], shapes[f"{path}.mlp.down.bias"] = (d, d_mlp), (d,)
+    return shapes
+
+
+def _of_layer(value: Any, layer: int) -> int:
+    return int(value if isinstance(value, int) else value[layer])
+
+
+def _need_compiled(config: Mapping[str, Any]) -> None:
+    wanted = {
+        "encoding": "hard_alibi",
+        "norm": "none",
+        "activation": "relu",
+        "scale": 1.0,
+        "parallel": False,
+        "gated": False,
+        "unembed_bias": True,
+    }
+    for name, value in wanted.items():
+        if config.get(name, value) != value:
+            raise NotSparse(f"its {name} is {config[name]!r}, where compiled Hard-ALiBi weights have {value!r}")
+    if config.get("prepend") is None or len(config.get("windows", ())) != config["layers"]:
+        raise NotSparse("it has no start tokens, which compiled Hard-ALiBi weights rely on")
+
+
+def _get(arrays: Arrays, name: str) -> FloatArray:
+    return np.asarray(arrays[name], dtype=np.float64)
+
+
+def _layer(arrays: Arrays, path: str, windows: Any, start: int) -> SparseLayer:
+    embed = _get(arrays, "embed.weight")
+    d_model = embed.shape[1]
+    nothing = np.zeros((0, d_model))
+    heads = len(windows)
+    qkv = _get(arrays, f"{path}.attn.qkv.weight") if heads else nothing
+    bias = _get(arrays, f"{path}.attn.qkv.bias") if heads else np.zeros(0)
+    out = _get(arrays, f"{path}.attn.out.weight") if heads else nothing.T
+    has_mlp = f"{path}.mlp.up.weight" in arrays
+    up = _get(arrays, f"{path}.mlp.up.weight") if has_mlp else nothing
+    up_bias = _get(arrays, f"{path}.mlp.up.bias") if has_mlp else np.zeros(0)
+    down = _get(arrays, f"{path}.mlp.down.weight") if has_mlp else nothing.T
+    d_head = len(bias) // (3 * heads) if heads else 0
+    parts, biases = qkv.reshape(3, heads, d_head, d_model), bias.reshape(3, heads, d_head)
+    found = [_head(path, h, w, parts[:, h], biases[:, h], start) for h, w in enumerate(windows)]
+    shares = _shares(parts, biases, out, windows, start)
+    staircases, plain = _staircases(up, up_bias, down, shares)
+    return SparseLayer(
+        windows=np.array([w or 0 for w in windows], dtype=np.int64),
+        d_head=d_head,
+        project=Columns.of(qkv),
+        project_bias=bias,
+        strength=np.array([f[0] for f in found], dtype=np.float64),
+        constant=np.array([f[1] for f in found], dtype=np.int8).reshape(heads, d_head),
+        sums=np.array([f[2] for f in found], dtype=np.int8),
+        out=Columns.of(out),
+        out_bias=_get(arrays, f"{path}.attn.out.bias") if heads else np.zeros(d_model),
+        up=Columns.of(up[plain]),
+        up_bias=up_bias[plain],
+        down=Columns.of(down[:, plain]),
+        down_bias=_get(arrays, f"{path}.mlp.down.bias") if has_mlp else np.zeros(d_model),
+        staircases=staircases,
+    )
+
+
+def _head(
+    path: str, h: int, window: int | None, weights: FloatArray, biases: FloatArray, start: int
+) -> tuple[float, FloatArray, bool]:
+    """Strength, which query entries are constant, and whether amounts have to be added up."""
+    (q, _k, v), (q_bias, _, _) = weights, biases
+    if window is not None:
+        if np.any(q) or np.any(q_bias):
+            raise NotSparse(f"{path} head {h} scores inside a window, which no compiled head does")
+        return 0.0, np.zeros(len(q_bias)), False
+    varies = np.any(q != 0, axis=1)
+    constant = ~varies & (q_bias != 0)
+    sizes = np.abs(q[varies]).max(axis=1) if varies.any() else np.zeros(0)
+    if len(sizes) and not np.allclose(sizes, sizes[0]):
+        raise NotSparse(f"{path} head {h} weighs the parts of its key differently")
+    carries = np.delete(v, start, axis=1)
+    sums = bool(np.any((carries != 0) & (np.abs(carries) != 1)))
+    return float(sizes[0]) if len(sizes) else 0.0, constant, sums
+
+
+def _shares(parts: FloatArray, biases: FloatArray, out: FloatArray, windows: Any, start: int) -> list[int]:
+    """The dimensions to which unbounded heads bring the start's mark alone: shares of counting heads."""
+    found: list[int] = []
+    d_head = parts.shape[2]
+    for h, window in enumerate(windows):
+        reads = parts[2, h]
+        marked = (reads[:, start] != 0) & ~np.delete(reads, start, axis=1).any(axis=1)
+        if window is None and marked.any() and not reads[~marked].any() and not biases[2, h].any():
+            columns = h * d_head + np.flatnonzero(marked)
+            found += np.flatnonzero(out[:, columns].any(axis=1)).tolist()
+    return found
+
+
+def _staircases(
+    up: FloatArray, bias: FloatArray, down: FloatArray, shares: list[int]
+) -> tuple[tuple[Staircase, ...], IntArray]:
+    """The units that decode a share, as tables; and the indices of all others."""
+    groups: dict[tuple[Any, ...], list[tuple[float, float, int]]] = {}
+    for share in shares:
+        for unit in np.flatnonzero(up[:, share] < 0):
+            slope = -up[unit, share]
+            gate = np.append(np.delete(up[unit], share), bias[unit]) / slope
+            edge = np.abs(gate).max()
+            if edge > 0:
+                normal = np.round(gate / edge, 6)
+                key = (share, tuple(np.flatnonzero(normal)), tuple(normal[np.flatnonzero(normal)]))
+                groups.setdefault(key, []).append((float(edge), float(slope), int(unit)))
+    taken: set[int] = set()
+    tables = []
+    for (share, dims, values), units in groups.items():
+        if len(units) >= SHORTEST_STAIRCASE:
+            taken |= {unit for _, _, unit in units}
+            tables.append(_staircase(share, dims, values, sorted(units, reverse=True), up.shape[1], down))
+    return tuple(tables), np.array([u for u in range(len(up)) if u not in taken], dtype=np.int64)
+
+
+def _staircase(
+    share: int,
+    dims: tuple[int, ...],
+    values: tuple[float, ...],
+    units: list[tuple[float, float, int]],
+    d_model: int,
+    down: FloatArray,
+) -> Staircase:
+    bias = float(sum(v for d, v in zip(dims, values, strict=True) if d == d_model - 1))
+    gates = [(d + (d >= share), v) for d, v in zip(dims, values, strict=True) if d != d_model - 1]
+    offset: dict[int, float] = {}
+    slope: dict[int, float] = {}
+    first, kept = [0], []
+    for k in range(len(units) + 1):
+        if k:
+            edge, steep, unit = units[k - 1]
+            for row in np.flatnonzero(down[:, unit]).tolist():
+                offset[row] = offset.get(row, 0.0) + down[row, unit] * steep * edge
+                slope[row] = slope.get(row, 0.0) - down[row, unit] * steep
+        # On the interval below edge k-1 the share lies between two edges: an entry that is small at both is small.
+        high = units[k - 1][0] if k else 1.0
+        low = units[k][0] if k < len(units) else 0.0
+        for row, at in list(offset.items()):
+            if max(abs(at + slope[row] * high), abs(at + slope[row] * low)) > STAIR_NOISE:
+                kept.append((row, at, slope[row]))
+            elif abs(slope[row]) * high < STAIR_NOISE:  # the steps up to here cancel
+                del offset[row], slope[row]
+        first.append(len(kept))
+    return Staircase(
+        share=share,
+        gate_dims=np.array([d for d, _ in gates], dtype=np.int64),
+        gate_values=np.array([v for _, v in gates], dtype=np.float64),
+        gate_bias=bias,
+        edges=np.array([edge for edge, _, _ in units]),
+        first=np.array(first, dtype=np.int64),
+        rows=np.array([row for row, _, _ in kept], dtype=np.int32),
+        offset=np.array([at for _, at, _ in kept]),
+        slope=np.array([steep for _, _, steep in kept]),
+    )

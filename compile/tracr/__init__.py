@@ -1,0 +1,1 @@
+"""From a plan to weights through tracr's `craft` and `assemble` (JAX), with absolute positions."""
