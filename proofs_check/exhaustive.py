@@ -14,14 +14,15 @@ from typing import Any
 
 import numpy as np
 
-from proofs_check import batched
 from proofs_check.programs import Predictions, first_errors, predictions
+from proofs_check.sampled import batched
 from proofs_check.shrink import Counterexample, counterexample
-from rasp.engines import ENGINES, predict
-from rasp.machine import TuringMachine
-from rasp.simulate import Tables, batch_traces, machine_from_tables
-from rasp.tape import bos, eos
-from rasp.turing import check_packing
+from rasp.engines.dispatch import ENGINES
+from rasp.engines.turing import predict
+from rasp.machines.machine import TuringMachine
+from rasp.machines.simulate import Tables, batch_traces, machine_from_tables
+from rasp.machines.tape import bos, eos
+from rasp.programs.turing import check_packing
 
 Progress = Callable[[str, int, int], None]
 CHUNK = 1 << 13  # machines run at once: their traces stay in the cache
@@ -135,15 +136,21 @@ def every_machine(
 def _check(size: Size, length: int, steps: int) -> None:
     check_packing(size.n, size.base, size.packing)
     if min(size.symbols, size.states) < 1 or length < 0 or steps < 1:
-        raise ValueError(f"symbols, states and steps must be at least 1 and the length at least 0, got "
-                         f"{size.symbols}, {size.states}, {steps} and {length}")  # fmt: skip
+        raise ValueError(
+            f"symbols, states and steps must be at least 1 and the length at least 0, got "
+            f"{size.symbols}, {size.states}, {steps} and {length}"
+        )
     machines = count_machines(size.symbols, size.states)
     if machines > MOST_MACHINES:
-        raise ValueError(f"there are {machines:,} machines with {size.symbols} symbols and {size.states} states: at "
-                         f"most {MOST_MACHINES:,} can be run one by one; `verify` draws from larger ones")  # fmt: skip
+        raise ValueError(
+            f"there are {machines:,} machines with {size.symbols} symbols and {size.states} states: at "
+            f"most {MOST_MACHINES:,} can be run one by one; `verify` draws from larger ones"
+        )
     if size.packing == "paper" and steps > size.base**size.n:
-        raise ValueError(f"{steps} steps are beyond {size.base}**{size.n} = {size.base**size.n}, where clause 1 of the "
-                         "theorem ends for the paper's packing; use packing unbounded")  # fmt: skip
+        raise ValueError(
+            f"{steps} steps are beyond {size.base}**{size.n} = {size.base**size.n}, where clause 1 of the "
+            "theorem ends for the paper's packing; use packing unbounded"
+        )
 
 
 def _run(
@@ -153,7 +160,7 @@ def _run(
     width = len(tape)
     tapes = np.tile(np.array(tape, dtype=np.int64), (len(tables.move), 1))
     traces = batch_traces(*tables, tapes, steps)
-    observed = first_errors(size, engine, program, traces, tables, start=width)
+    observed = first_errors(size, engine, program, traces, tables, start=width - 1)
     expected = batched.wrong_by_repeat(traces, width, size.n, size.base)
     return int((observed < 0).sum()), np.flatnonzero(observed != expected)
 
@@ -199,7 +206,7 @@ def every_input(
     length: int = 4,
     n: int = 1,
     packing: str = "paper",
-    engines: Sequence[str] = ENGINES,
+    engines: Sequence[str] = tuple(ENGINES),
     program: str | Predictions | None = None,
     progress: Progress | None = None,
 ) -> InputReport:

@@ -16,9 +16,10 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
-from rasp.machine import TuringMachine
-from rasp.tape import as_tokens, bos, eos, sep
-from rasp.turing import check_packing, step_bound
+from rasp.errors import check_n
+from rasp.machines.machine import TuringMachine
+from rasp.machines.tape import as_tokens, bos, eos, sep
+from rasp.programs.turing import check_packing, step_bound
 
 Gram = tuple[int, ...]
 
@@ -33,8 +34,10 @@ class Repeat:
     gram: Gram
 
     def __str__(self) -> str:
-        return (f"tape {self.step} holds the {len(self.gram)}-gram {' '.join(map(str, self.gram))} twice, "
-                f"at positions {self.first} and {self.second}")  # fmt: skip
+        return (
+            f"tape {self.step} holds the {len(self.gram)}-gram {' '.join(map(str, self.gram))} twice, "
+            f"at positions {self.first} and {self.second}"
+        )
 
 
 @dataclass(frozen=True)
@@ -198,8 +201,3 @@ def split_tapes(tokens: Iterable[SupportsIndex]) -> list[list[int]]:
         elif tapes[-1]:
             tapes.append([])
     return tapes if tapes[-1] else tapes[:-1]
-
-
-def check_n(n: int) -> None:
-    if isinstance(n, bool) or not isinstance(n, int) or n < 1:
-        raise ValueError(f"n must be a whole number from 1 on, not {n!r}: the program hashes n+1 tokens")

@@ -10,14 +10,15 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
-from rasp.engines import check_engine, predict, turing_graph
-from rasp.machine import TuringMachine
+from rasp.engines.dispatch import check_engine
+from rasp.engines.turing import predict, turing_graph
+from rasp.machines.machine import TuringMachine
+from rasp.machines.simulate import Tables, machine_from_tables
 from rasp.rewrite import simplify
-from rasp.simulate import Tables, machine_from_tables
 from rasp.tracing import trace
 
 if TYPE_CHECKING:
-    from rasp.jit import Kernel
+    from rasp.engines.jit import Kernel
 
 Predictions = Callable[..., Any]  # (x, machine, n, packing) -> the prediction at every position, as `next_tokens`
 
@@ -59,7 +60,7 @@ def resolve(program: str | Predictions | None) -> Predictions | None:
 
 
 def _mutant(name: str) -> Predictions:
-    from proofs_check.mutants import MUTANTS
+    from proofs_check.symbolic.mutants import MUTANTS
 
     if name not in MUTANTS:
         raise ValueError(f"program 'mutant:{name}' cannot be found: the mutants are {', '.join(map(repr, MUTANTS))}")
@@ -85,9 +86,13 @@ def first_errors(
 
 
 def predictions(
-    x: Any, machine: TuringMachine, n: int, packing: str, program: str | Predictions | None = None,
+    x: Any,
+    machine: TuringMachine,
+    n: int,
+    packing: str,
+    program: str | Predictions | None = None,
     engine: str = "eager",
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """The program's prediction at every position; another program than the paper's is run with numpy."""
     given = resolve(program)
     if given is None:
@@ -102,7 +107,7 @@ def _kernel(
     symbols: int, states: int, n: int, packing: str, program: str | Predictions | None
 ) -> tuple[Kernel, Sequence[str]]:
     """The program compiled for all machines of a size, and the names of the tables it wants."""
-    from rasp.jit import Kernel
+    from rasp.engines.jit import Kernel
 
     known: dict[Any, tuple[Kernel, Sequence[str]]] = _here.__dict__.setdefault("kernels", {})
     key = (symbols, states, n, packing, program)

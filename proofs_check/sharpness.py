@@ -13,15 +13,16 @@ from itertools import product
 
 import numpy as np
 
-from proofs_check import batched
 from proofs_check.hypotheses import WrongStep, first_wrong_step
 from proofs_check.programs import predictions
-from rasp.machine import TuringMachine, default_names
+from proofs_check.sampled import batched
+from rasp.errors import FunctionError
+from rasp.machines.machine import TuringMachine, default_names
+from rasp.machines.simulate import batch_traces, machine_from_tables, random_tables, random_tapes
+from rasp.machines.tape import MARKERS, bos, sep
+from rasp.programs.turing import hash_n_gram_iter, key_fits, next_tokens
 from rasp.rewrite import simplify
-from rasp.simulate import batch_traces, machine_from_tables, random_tables, random_tapes
-from rasp.tape import MARKERS, bos, sep
 from rasp.tracing import trace
-from rasp.turing import hash_n_gram_iter, key_fits, next_tokens
 
 MAX_CELLS = 8
 MAX_BATCHES = 64
@@ -239,7 +240,7 @@ def _key_row(n: int, base: int) -> KeyRow:
             if key in seen:
                 return KeyRow(n, key_fits(n, base, "paper"), (seen[key], token), False)
             seen[key] = token
-    except OverflowError:
+    except FunctionError:  # the constant base**n itself is no 64-bit number
         return KeyRow(n, key_fits(n, base, "paper"), None, True)
     return KeyRow(n, key_fits(n, base, "paper"), None, False)
 
@@ -248,9 +249,14 @@ def _key_row(n: int, base: int) -> KeyRow:
 
 
 def hypothesis_rates(
-    lengths: tuple[int, ...] = (5, 10, 20, 50, 100), ns: tuple[int, ...] = (1, 2, 3, 4), machines: int = 1000,
-    steps: int = 32, symbols: int = 12, states: int = 16, seed: int = 0,
-) -> dict[int, list[float]]:  # fmt: skip
+    lengths: tuple[int, ...] = (5, 10, 20, 50, 100),
+    ns: tuple[int, ...] = (1, 2, 3, 4),
+    machines: int = 1000,
+    steps: int = 32,
+    symbols: int = 12,
+    states: int = 16,
+    seed: int = 0,
+) -> dict[int, list[float]]:
     """For each n, the share of random runs of each length on which no tape repeats an (n+1)-gram."""
     tables = random_tables(machines, symbols, states, seed)
     base = len(MARKERS) + symbols + states

@@ -10,7 +10,7 @@ import numpy as np
 
 from proofs_check.hypotheses import first_wrong_step, split_tapes
 from proofs_check.programs import Predictions, predictions
-from rasp.machine import TuringMachine
+from rasp.machines.machine import TuringMachine
 
 MOST_TRIALS = 2000
 
@@ -68,9 +68,7 @@ def counterexample(
     return found
 
 
-def _examine(
-    run: Run, original: Run, n: int, packing: str, program: str | Predictions | None
-) -> Counterexample | None:
+def _examine(run: Run, original: Run, n: int, packing: str, program: str | Predictions | None) -> Counterexample | None:
     trace = run.machine.trace(run.tape, run.steps)
     start = len(run.tape) - 1
     predicted = predictions(trace[:-1], run.machine, n, packing, program)
@@ -125,11 +123,17 @@ def _smaller_machine(run: Run) -> Iterator[Run]:
         return
     here = machine.decode(run.tape)
     smaller = TuringMachine(
-        states=states, symbols=symbols, final=machine.final & set(states), name=machine.name,
-        transitions={(q, a): (b if b in symbols else a, move, to if to in states else q)
-                     for (q, a), (b, move, to) in machine.transitions.items() if q in states and a in symbols},
+        states=states,
+        symbols=symbols,
+        final=machine.final & set(states),
+        name=machine.name,
+        transitions={
+            (q, a): (b if b in symbols else a, move, to if to in states else q)
+            for (q, a), (b, move, to) in machine.transitions.items()
+            if q in states and a in symbols
+        },
         bounce={(q, end): to if to in states else q for (q, end), to in machine.bounce.items() if q in states},
-    )  # fmt: skip
+    )
     yield Run(smaller, tuple(smaller.encode(here.cells, here.head, here.state)), run.steps)
 
 
@@ -138,10 +142,12 @@ def _smaller_machine(run: Run) -> Iterator[Run]:
 
 def _machine_lines(found: Counterexample) -> Iterator[str]:
     run, original = found.run, found.original
-    yield (f"machine {original.machine.name}, hash parameter n = {found.n}, {found.packing} packing; shrunk from "
-           f"{len(original.machine.symbols)} symbols, {len(original.machine.states)} states, "
-           f"{len(original.tape) - 3} cells, {original.steps} steps to {len(run.machine.symbols)}, "
-           f"{len(run.machine.states)}, {len(run.tape) - 3}, {run.steps}")  # fmt: skip
+    yield (
+        f"machine {original.machine.name}, hash parameter n = {found.n}, {found.packing} packing; shrunk from "
+        f"{len(original.machine.symbols)} symbols, {len(original.machine.states)} states, "
+        f"{len(original.tape) - 3} cells, {original.steps} steps to {len(run.machine.symbols)}, "
+        f"{len(run.machine.states)}, {len(run.tape) - 3}, {run.steps}"
+    )
     yield "rules used:"
     yield from dict.fromkeys(_rule(run.machine, tape) for tape in split_tapes(found.trace)[:-1])
 
@@ -168,8 +174,10 @@ def _verdict_lines(found: Counterexample) -> Iterator[str]:
     if found.program is not None:
         name = found.run.machine.vocabulary
         expected, given = found.trace[found.program + 1], found.predicted[found.program]
-        yield (f"                  it writes {given} ({_named(name, given)}) where {expected} "
-               f"({_named(name, expected)}) belongs")  # fmt: skip
+        yield (
+            f"                  it writes {given} ({_named(name, given)}) where {expected} "
+            f"({_named(name, expected)}) belongs"
+        )
     why = first_wrong_step(found.run.machine, found.run.tape, found.run.steps, found.n, found.packing)
     yield f"because: {why or f'no tape it writes repeats a {found.n + 1}-gram, and no two keys collide'}"
 

@@ -7,9 +7,10 @@ from importlib.util import find_spec
 
 from proofs_check import sharpness
 from proofs_check.hypotheses import first_wrong_step
-from proofs_check.sampled import Report
-from proofs_check.theorem import LENGTHS, Findings, Section, bounds, interval, rates, sizes
-from rasp.simulable import make_simulable
+from proofs_check.page.findings import LENGTHS, Findings, Section, bounds, interval, rates, sizes
+from proofs_check.sampled.report import Report
+from rasp.machines.machine import TuringMachine
+from rasp.machines.simulable import make_simulable
 
 
 def _violations(report: Report) -> str:
@@ -28,20 +29,28 @@ def sharp_theorem(findings: Findings) -> Section:
     return Section(
         "Up to base**n steps, the program is correct through step t if and only if none of the tapes 1 to t has a "
         "repeated (n+1)-gram; and where one has, it fails at exactly the token that the smaller of two answers is.",
-        "sampled", [_violations(r) for r in reports], iff and all(r.ok for r in reports), "survival",
-    )  # fmt: skip
+        "sampled",
+        [_violations(r) for r in reports],
+        iff and all(r.ok for r in reports),
+        "survival",
+    )
 
 
 def any_horizon(findings: Findings) -> Section:
     """The exact criterion past the bound, sampled"""
     reports = [findings.sample(steps=64, length=length) for length in (1, 6, 12)]
-    spoilt = [f"{r.sweep.shortest} cells: {r.tally.no_repeat - r.tally.no_repeat_correct:,} of {r.tally.no_repeat:,} "
-              "runs without a repeat are wrong by step 64" for r in reports]  # fmt: skip
+    spoilt = [
+        f"{r.sweep.shortest} cells: {r.tally.no_repeat - r.tally.no_repeat_correct:,} of {r.tally.no_repeat:,} "
+        "runs without a repeat are wrong by step 64"
+        for r in reports
+    ]
     return Section(
         "For any number of steps, the first wrong token is the first whose (key, value) meets the same key with a "
         "larger value, on its own tape or an earlier one.",
-        "sampled", [*(_violations(r) for r in reports), *spoilt], all(r.ok for r in reports),
-    )  # fmt: skip
+        "sampled",
+        [*(_violations(r) for r in reports), *spoilt],
+        all(r.ok for r in reports),
+    )
 
 
 def repeats_matter(findings: Findings) -> Section:
@@ -50,8 +59,12 @@ def repeats_matter(findings: Findings) -> Section:
     why = [first_wrong_step(r.machine, r.tape, r.step, n, "unbounded") for n, r in found.items()]
     evidence = [f"n = {n}: {run}; {reason}" for (n, run), reason in zip(found.items(), why, strict=True)]
     cells = {n: len(run.tape) - 3 for n, run in found.items()}
-    return Section("A repeated (n+1)-gram is never harmless, and n+2 cells are enough for one.", "searched", evidence,
-                   all(cells[n] == n + 2 for n in cells))  # fmt: skip
+    return Section(
+        "A repeated (n+1)-gram is never harmless, and n+2 cells are enough for one.",
+        "searched",
+        evidence,
+        all(cells[n] == n + 2 for n in cells),
+    )
 
 
 def memory_matters(findings: Findings) -> Section:
@@ -63,38 +76,49 @@ def memory_matters(findings: Findings) -> Section:
         "`In-memory` is not needed for the machine with end markers, which the program follows as it bounces; it is "
         "needed for the textbook machine on an endless tape.",
         "searched",
-        [f"head never on an end marker: {t.in_memory:,} of {t.machines:,}; of the others "
-         f"{t.correct - t.held_correct:,} are simulated correctly all the same",
-         f"{run.machine.format_tape(run.tape)} moves off its {len(run.tape) - 3} cell(s): tape with ends and endless "
-         f"tape part at step {run.step}"],
+        [
+            f"head never on an end marker: {t.in_memory:,} of {t.machines:,}; of the others "
+            f"{t.correct - t.held_correct:,} are simulated correctly all the same",
+            f"{run.machine.format_tape(run.tape)} moves off its {len(run.tape) - 3} cell(s): tape with ends and "
+            f"endless tape part at step {run.step}",
+        ],
         strict.ok and t.correct > t.held_correct,
-    )  # fmt: skip
+    )
 
 
 def bound_matters(findings: Findings) -> Section:
     """The step bound, by alphabet and n"""
     rows = bounds(findings)
     steps = [r.earliest.step if r.earliest else None for r in rows]
-    evidence = [f"base {r.base}, n = {r.n}: bound {r.bound:,}, first wrong step {step or 'not found'}"
-                for r, step in zip(rows, steps, strict=True)]  # fmt: skip
+    evidence = [
+        f"base {r.base}, n = {r.n}: bound {r.bound:,}, first wrong step {step or 'not found'}"
+        for r, step in zip(rows, steps, strict=True)
+    ]
     largest = next(r for r in rows if r.base == 32 and r.n == 1)
     return Section(
         "With the paper's packing the bound of base**n steps is sharp: the first failure of a run without repeats is "
         "at step base**n + 1.",
-        "searched", [*evidence, f"smallest at base 32: {largest.earliest}; {largest.witness}"],
-        steps == [r.bound + 1 for r in rows], "bound",
-    )  # fmt: skip
+        "searched",
+        [*evidence, f"smallest at base 32: {largest.earliest}; {largest.witness}"],
+        steps == [r.bound + 1 for r in rows],
+        "bound",
+    )
 
 
 def ceiling_exists(findings: Findings) -> Section:
     """Nothing past base**(2n)"""
     rows = [sharpness.ceiling(1, 1, 1), sharpness.ceiling(1, 2, 2), sharpness.ceiling(1), sharpness.ceiling(2, 1, 1)]
-    evidence = [f"base {r.base}, n = {r.n}: of {r.runs:,} runs {r.right_past_limit} are right past {r.limit:,} steps; "
-                f"the longest is right for {r.longest:,}, on {r.longest_tape}" for r in rows]  # fmt: skip
+    evidence = [
+        f"base {r.base}, n = {r.n}: of {r.runs:,} runs {r.right_past_limit} are right past {r.limit:,} steps; "
+        f"the longest is right for {r.longest:,}, on {r.longest_tape}"
+        for r in rows
+    ]
     return Section(
         "With the paper's packing no run at all is right past base**(2n) steps, and some are right until then.",
-        "sampled", evidence, all(r.right_past_limit == 0 and r.longest == r.limit for r in rows),
-    )  # fmt: skip
+        "sampled",
+        evidence,
+        all(r.right_past_limit == 0 and r.longest == r.limit for r in rows),
+    )
 
 
 def keys_fit(findings: Findings) -> Section:
@@ -102,10 +126,18 @@ def keys_fit(findings: Findings) -> Section:
     rows = sharpness.key_limits()
     evidence = [f"n = {r.n}: {r}" for r in rows if r.n in (5, 6, 7, 12, 13)]
     good = [r.n for r in rows if r.twins is None and not r.overflows]
+    machine, steps = TuringMachine.random(symbols=12, states=16, seed=0), findings.size(20, 2000)
+    tape = tuple(machine.encode([machine.symbols[0]] * 40))
+    wrong = {n: sharpness.first_error(machine, tape, steps, n, "tuple") for n in (5, 40)}
+    said = ", ".join(f"n = {n} {'is right' if at is None else 'goes wrong'}" for n, at in wrong.items())
+    evidence.append(f"packing tuple, 40 equal cells, {steps:,} steps: {said}")
     return Section(
         "At base 32 the paper's key fits an int64 for n up to 5. Past that this package refuses; numpy would not until "
-        "n = 13.", "computed", evidence, good == [r.n for r in rows if r.fits] == [1, 2, 3, 4, 5],
-    )  # fmt: skip
+        "n = 13. Compared as a tuple, the count and each token for itself, keys have no bound on n or on the steps.",
+        "computed",
+        evidence,
+        good == [r.n for r in rows if r.fits] == [1, 2, 3, 4, 5] and wrong[5] is not None and wrong[40] is None,
+    )
 
 
 def how_often(findings: Findings) -> Section:
@@ -119,20 +151,29 @@ def how_often(findings: Findings) -> Section:
     return Section(
         "Most random machines satisfy the hypothesis only if n grows with the tape: at n = 1, which is what the paper "
         "prints, almost none do on tapes of 50 cells.",
-        "sampled", evidence, grows and at_50[0] < 0.01 and at_50[-1] > 0.9, "rates",
-    )  # fmt: skip
+        "sampled",
+        evidence,
+        grows and at_50[0] < 0.01 and at_50[-1] > 0.9,
+        "rates",
+    )
 
 
 def program_is_small(findings: Findings) -> Section:
     """O(n) lines"""
     rows = sizes(findings)
-    evidence = [f"n = {r.n}: {r.nodes} nodes and attention depth {r.depth} as printed; rewritten for a transformer "
-                f"{r.rewritten_nodes} and {r.rewritten_depth}" for r in rows]  # fmt: skip
+    evidence = [
+        f"n = {r.n}: {r.nodes} nodes and attention depth {r.depth} as printed; rewritten for a transformer "
+        f"{r.rewritten_nodes} and {r.rewritten_depth}"
+        for r in rows
+    ]
     linear = sharpness.is_linear([r.nodes for r in rows]) and sharpness.is_linear([r.depth for r in rows])
     return Section(
         "The program has O(n) operations; printed, its attention depth is n + 3, but a constant depth is enough.",
-        "computed", evidence, linear and len({r.rewritten_depth for r in rows}) == 1, "size",
-    )  # fmt: skip
+        "computed",
+        evidence,
+        linear and len({r.rewritten_depth for r in rows}) == 1,
+        "size",
+    )
 
 
 def _wordings(report: Report) -> str:
@@ -152,9 +193,10 @@ def literal_wording(findings: Findings) -> Section:
     return Section(
         "Read literally (n-grams, input included, in memory) the paper's statement is true of the printed code, but "
         "covers far fewer runs than the code gets right; read over the whole text, it covers none.",
-        "sampled", evidence,
+        "sampled",
+        evidence,
         true and all(r.tally.literal < r.tally.no_repeat and r.tally.literal_text == 0 for r in reports),
-    )  # fmt: skip
+    )
 
 
 def every_machine(findings: Findings) -> Section:
@@ -175,8 +217,10 @@ def every_machine(findings: Findings) -> Section:
     return Section(
         "Every machine, within a space bound, becomes one that satisfies the hypotheses: a tag per cell, never "
         "overwritten, and blanks around the input. With the count above the hash there is no step bound either.",
-        "exhausted over head positions, symbols left open", evidence, all(right),
-    )  # fmt: skip
+        "exhausted over head positions, symbols left open",
+        evidence,
+        all(right),
+    )
 
 
 def exhausted(findings: Findings) -> Section:
@@ -186,31 +230,49 @@ def exhausted(findings: Findings) -> Section:
     reports = [every_machine(2, 1, length=5), every_machine(1, 2, length=5, n=2)]
     if not findings.quick:
         reports.append(every_machine(2, 2, length=4))
-    evidence = [f"all {r.machines:,} machines of {r.size.symbols} symbols x {r.size.states} states on all {r.tapes:,} "
-                f"tapes of up to {r.length} cells, {r.steps} steps, n = {r.size.n}: {r.runs:,} runs, {r.correct:,} "
-                f"correct, {r.violations} violations" for r in reports]  # fmt: skip
-    return Section("The sharp theorem holds for small machines and tapes without exception.", "exhausted", evidence,
-                   all(r.holds for r in reports))  # fmt: skip
+    evidence = [
+        f"all {r.machines:,} machines of {r.size.symbols} symbols x {r.size.states} states on all {r.tapes:,} "
+        f"tapes of up to {r.length} cells, {r.steps} steps, n = {r.size.n}: {r.runs:,} runs, {r.correct:,} "
+        f"correct, {r.violations} violations"
+        for r in reports
+    ]
+    return Section(
+        "The sharp theorem holds for small machines and tapes without exception.",
+        "exhausted",
+        evidence,
+        all(r.holds for r in reports),
+    )
 
 
 def proved(findings: Findings) -> Section:
     """Proofs for all machines"""
-    from proofs_check.lemmas import LEMMAS, check
+    from proofs_check.symbolic.lemmas import LEMMAS, check
 
     chosen = [one for one in LEMMAS if not (findings.quick and one.scope.endswith(("one step", "two steps")))]
     outcomes = [check(one) for one in chosen]
     return Section(
         "One step of the program is one step of the machine, for every machine, alphabet, length and head position; "
         "and keys are equal only for equal grams of one tape, or of tapes base**n apart.",
-        "proved with z3", [f"{o.lemma.claim} ({o.lemma.scope}): {o.result}, {o.queries} queries" for o in outcomes],
+        "proved with z3",
+        [f"{o.lemma.claim} ({o.lemma.scope}): {o.result}, {o.queries} queries" for o in outcomes],
         all(o.result == "proved" for o in outcomes),
-    )  # fmt: skip
+    )
 
 
 def sections() -> list[Callable[[Findings], Section]]:
     """All claims; those to be proved only where z3 is installed."""
     checked: list[Callable[[Findings], Section]] = [
-        sharp_theorem, any_horizon, repeats_matter, memory_matters, bound_matters, ceiling_exists, keys_fit, how_often,
-        program_is_small, literal_wording, every_machine, exhausted,
-    ]  # fmt: skip
+        sharp_theorem,
+        any_horizon,
+        repeats_matter,
+        memory_matters,
+        bound_matters,
+        ceiling_exists,
+        keys_fit,
+        how_often,
+        program_is_small,
+        literal_wording,
+        every_machine,
+        exhausted,
+    ]
     return [*checked, proved] if find_spec("z3") else checked

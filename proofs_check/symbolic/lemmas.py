@@ -1,6 +1,6 @@
 """What is claimed of the paper's program, each claim as formulas that must have no solution.
 
-A lemma is built for a *program*, so that a wrong one can be put in its place: `proofs_check.mutants` does, and the
+A lemma is built for a *program*, so that a wrong one can be put in its place: `mutants` does, and the
 lemma must then be refuted. Local lemmas speak of one arbitrary position of an input of any length; end-to-end lemmas of
 whole runs on tapes of given length. All of them hold for every machine at once.
 """
@@ -15,13 +15,13 @@ from typing import Any
 
 import z3
 
-from proofs_check.symbolic import POSITIONS, AnyLength, Local, Terms
-from proofs_check.terms import BITS, Value, choose, condition, every, known, number, same
-from proofs_check.unknown import Place, UnknownMachine, UnknownTape, Window, possible_ways, repeated_gram
-from rasp import turing
+from proofs_check.symbolic.sequences import POSITIONS, AnyLength, Local, Terms
+from proofs_check.symbolic.terms import BITS, Value, choose, condition, every, known, number, same
+from proofs_check.symbolic.unknown import Place, UnknownMachine, UnknownTape, Window, possible_ways, repeated_gram
 from rasp.core import tok_map
 from rasp.library import cumsum
-from rasp.machine import sep
+from rasp.machines.machine import sep
+from rasp.programs import turing
 
 BASE = 32  # the paper's MAX_INT: token ids are below it
 LOGIC = "QF_UFBV"
@@ -30,7 +30,7 @@ Watched = Mapping[str, Sequence[Value] | Value]
 
 @dataclass(frozen=True)
 class Program:
-    """The functions of `rasp.turing`, with some of its parts exchanged while they run."""
+    """The functions of `rasp.programs.turing`, with some of its parts exchanged while they run."""
 
     name: str = "as printed"
     patches: Mapping[str, Any] = field(default_factory=dict)
@@ -73,9 +73,7 @@ class Query:
         return solver
 
 
-def ask(
-    machine: UnknownMachine, name: str, *formulas: z3.BoolRef, watch: Watched, expect: str = "unsat"
-) -> Query:
+def ask(machine: UnknownMachine, name: str, *formulas: z3.BoolRef, watch: Watched, expect: str = "unsat") -> Query:
     """A query about an unknown machine: what makes it a machine belongs to it."""
     return Query(name, (*formulas, *machine.facts(*formulas)), expect, watch)
 
@@ -102,7 +100,7 @@ class Lemma:
 
 @dataclass(frozen=True)
 class Outcome:
-    """`result` is proved, refuted (then with a witness) or unknown (the solver gave up)."""
+    """`result` is proved, refuted (then with a witness) or unknown (the solver gave up, or was asked nothing)."""
 
     lemma: Lemma
     result: str
@@ -124,6 +122,8 @@ def check(lemma: Lemma, program: Program = PRINTED, timeout: float = 600.0) -> O
             result = "unknown" if answer == "unknown" else "refuted"
             witness = read_witness(query, solver.model()) if answer == "sat" else Witness(query.name, {})
             break
+    if not asked:
+        result, witness = "unknown", Witness("no formula was built", {})
     return Outcome(lemma, result, perf_counter() - started, asked, witness)
 
 
@@ -257,8 +257,11 @@ class OneStep:
         return cls(window, program.call("next_tape", x, 2, window.machine).at(here + 2))
 
     def query(self, wrong: z3.BoolRef) -> Query:
-        shown = {"cells -2..2": [self.window.cell(d) for d in range(-2, 3)],
-                 "next tape": self.out, "true": self.window.after()}  # fmt: skip
+        shown = {
+            "cells -2..2": [self.window.cell(d) for d in range(-2, 3)],
+            "next tape": self.out,
+            "true": self.window.after(),
+        }
         return ask(self.window.machine, str(self.window.place), wrong, *self.window.assumed, watch=shown)
 
 
@@ -391,11 +394,22 @@ def run_query(program: Program, n: int, symbols: int, head: int, ways: Sequence[
     tapes = UnknownTape.any(machine, symbols, head).run(machine, ways)
     trace = [token for tape in tapes for token in (*tape.tokens, sep)]
     out = program.call("next_tokens", Terms(trace[:-1]), machine, n, packing)
-    first = symbols + 3  # the separator after the prompt, where the first tape is to be predicted
+    first = symbols + 2  # the prompt's last token: after it comes the separator, then the first tape
     correct = every([same(out[i], trace[i + 1]) for i in range(first, len(trace) - 1)])
     repeat = z3.Or(*(repeated_gram(tape.tokens, n + 1) for tape in tapes[1:]))
     name = f"L={symbols} head={head} {''.join('LR'[way] for way in ways)}"
     return ask(machine, name, correct == repeat, watch={"trace": trace, "program": out.items[first:]})
+
+
+def end_to_end(n: int, steps: int, lengths: Sequence[int], packing: str) -> Lemma:
+    """Clause 1 of the sharp theorem, for tapes of these lengths (of symbols) that are long enough to repeat a gram."""
+    words = ("one step", "two steps", "three steps")[steps - 1]
+    name = f"{words.replace(' ', '-')}{f'-{packing}' * (packing != 'paper')}-n{n}"
+    cells = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else str(lengths[0])
+    tapes = "the next tape repeats no" if steps == 1 else "none of the next tapes repeats a"
+    claim = f"{words} {'is' if steps == 1 else 'are'} right if and only if {tapes} {n + 1}-gram"
+    scope = f"packing {packing}, every machine with token ids < {BASE}, n = {n}, {cells} symbols, {words}"
+    return Lemma(name, claim, scope, correct_iff_no_repeat(n, lengths, steps, packing))
 
 
 # --- the list ---------------------------------------------------------------------------------------------------------
@@ -403,32 +417,54 @@ def run_query(program: Program, n: int, symbols: int, head: int, ways: Sequence[
 ANYWHERE = "every machine and alphabet, any length, any head position"
 LEMMAS: tuple[Lemma, ...] = (
     Lemma("where", "where(c, x, y) is x if c else y", "every int64 triple", where_is_choice),
-    Lemma("locality", "next_tape at a cell is a function of exactly the five cells -2 .. +2",
-          "every machine and alphabet, every input of any length, any position", window_is_enough),
-    Lemma("padding", "before the start of the input next_tape reads zeros",
-          "every machine and alphabet, every input of any length", start_is_padding),
-    Lemma("delay", "next_tape(x, 3) is next_tape(x, 2) one position later",
-          "every machine and alphabet, every input of any length, any position", third_is_second_delayed),
+    Lemma(
+        "locality",
+        "next_tape at a cell is a function of exactly the five cells -2 .. +2",
+        "every machine and alphabet, every input of any length, any position",
+        window_is_enough,
+    ),
+    Lemma(
+        "padding",
+        "before the start of the input next_tape reads zeros",
+        "every machine and alphabet, every input of any length",
+        start_is_padding,
+    ),
+    Lemma(
+        "delay",
+        "next_tape(x, 3) is next_tape(x, 2) one position later",
+        "every machine and alphabet, every input of any length, any position",
+        third_is_second_delayed,
+    ),
     Lemma("step", "next_tape is the machine's step at every position from bos to sep", ANYWHERE, next_tape_is_step),
     Lemma("shape", "the next tape is well formed and as long as the tape", ANYWHERE, next_tape_is_well_formed),
     Lemma("separator", "next_tape is 0 at sep and nowhere else on the tape", ANYWHERE, separator_is_only_zero),
-    Lemma("keys", "equal count and (n+1)-gram mean equal keys; equal keys mean that, or counts at least 32**n apart",
-          "packing paper, n = 1..5, token ids < 32, any length", keys_are_injective("paper", range(1, 6))),
-    Lemma("keys-unbounded", "keys are equal if and only if count and (n+1)-gram are",
-          "packing unbounded, n = 1..5, token ids < 32, lengths up to 2**62 / 32**(n+1)",
-          keys_are_injective("unbounded", range(1, 6))),
-    Lemma("one-step-n1", "one step is right if and only if the next tape has no repeated 2-gram",
-          "every machine with token ids < 32, n=1, 0 to 5 symbols, one step", correct_iff_no_repeat(1, range(6), 1)),
-    Lemma("one-step-n2", "one step is right if and only if the next tape has no repeated 3-gram",
-          "every machine with token ids < 32, n=2, 0 to 5 symbols, one step", correct_iff_no_repeat(2, range(6), 1)),
-    Lemma("one-step-n3", "one step is right if and only if the next tape has no repeated 4-gram",
-          "every machine with token ids < 32, n=3, 3 or 4 symbols, one step", correct_iff_no_repeat(3, (3, 4), 1)),
-    Lemma("two-steps-n1", "two steps are right if and only if neither next tape has a repeated 2-gram",
-          "every machine with token ids < 32, n=1, 0 to 3 symbols, two steps", correct_iff_no_repeat(1, range(4), 2)),
-    Lemma("two-steps-unbounded-n1", "two steps are right if and only if neither next tape has a repeated 2-gram",
-          "packing unbounded, every machine with token ids < 32, n=1, 0 to 3 symbols, two steps",
-          correct_iff_no_repeat(1, range(4), 2, "unbounded")),
-)  # fmt: skip
+    Lemma(
+        "keys",
+        "equal count and (n+1)-gram mean equal keys; equal keys mean that, or counts at least 32**n apart",
+        "packing paper, n = 1..5, token ids < 32, any length",
+        keys_are_injective("paper", range(1, 6)),
+    ),
+    Lemma(
+        "keys-unbounded",
+        "keys are equal if and only if count and (n+1)-gram are",
+        "packing unbounded, n = 1..5, token ids < 32, lengths up to 2**62 / 32**(n+1)",
+        keys_are_injective("unbounded", range(1, 6)),
+    ),
+    *(
+        end_to_end(n, steps, lengths, packing)
+        for n, steps, lengths, packing in (
+            (1, 1, range(8), "paper"),
+            (2, 1, range(6), "paper"),
+            (3, 1, (5, 6), "paper"),
+            (1, 2, range(5), "paper"),
+            (2, 2, (4,), "paper"),
+            (1, 3, (3,), "paper"),
+            (1, 2, range(4), "unbounded"),
+            (1, 2, range(4), "tuple"),
+            (7, 1, (9,), "tuple"),
+        )
+    ),
+)
 
 
 def lemma(name: str) -> Lemma:

@@ -8,15 +8,14 @@ from __future__ import annotations
 
 from typing import Any
 
-import numba
 import numpy as np
 import numpy.typing as npt
 
-from rasp.tape import eos
+from rasp.machine_code import compiled
+from rasp.machines.tape import eos
 
 Traces = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
-_jit = numba.njit(cache=True, nogil=True)
 
 
 def steps_of(positions: Positions, width: int) -> Positions:
@@ -52,12 +51,13 @@ def repeats_literally(traces: Traces, width: int, size: int, base: int) -> tuple
     text up to the end does (1 or -1), its first repeat anywhere, across tapes."""
     per_tape, anywhere = np.empty((2, len(traces)), dtype=np.int64)
     slots = 1 << (2 * traces.shape[1]).bit_length()
-    _repeats_literally(traces, width, base ** (size - 1), base, size, np.zeros((slots, 2), dtype=np.int64),
-                       per_tape, anywhere)  # fmt: skip
+    _repeats_literally(
+        traces, width, base ** (size - 1), base, size, np.zeros((slots, 2), dtype=np.int64), per_tape, anywhere
+    )
     return per_tape, anywhere
 
 
-@_jit
+@compiled
 def _grams(tape, width, base, top, out):  # type: ignore[no-untyped-def]
     """The gram ending at each token, newest token first; before `bos` there is nothing but zeros."""
     gram = np.int64(0)
@@ -66,7 +66,7 @@ def _grams(tape, width, base, top, out):  # type: ignore[no-untyped-def]
         out[j] = gram
 
 
-@_jit
+@compiled
 def _wrong_by_repeat(traces, width, base, top, out):  # type: ignore[no-untyped-def]
     now, before = np.zeros(width, np.int64), np.zeros(width, np.int64)
     for b in range(len(traces)):
@@ -80,7 +80,7 @@ def _wrong_by_repeat(traces, width, base, top, out):  # type: ignore[no-untyped-
             now, before = before, now
 
 
-@_jit
+@compiled
 def _repeats(now, before, width, everywhere):  # type: ignore[no-untyped-def]
     """Whether a gram stands twice, knowing that none did before: only grams that have changed can be new twins."""
     for j in range(width):
@@ -91,7 +91,7 @@ def _repeats(now, before, width, everywhere):  # type: ignore[no-untyped-def]
     return False
 
 
-@_jit
+@compiled
 def _first_outbid(grams, tape, width):  # type: ignore[no-untyped-def]
     """The first token whose gram has a twin followed by a larger token; there is one, as twins part before `eos`."""
     for j in range(width):
@@ -101,7 +101,7 @@ def _first_outbid(grams, tape, width):  # type: ignore[no-untyped-def]
     return -1
 
 
-@_jit
+@compiled
 def _slot(memory, key, stamp):  # type: ignore[no-untyped-def]
     """Where `key` is, or goes: open addressing; what another trace wrote counts as free."""
     mask = len(memory) - 1
@@ -112,7 +112,7 @@ def _slot(memory, key, stamp):  # type: ignore[no-untyped-def]
     return at
 
 
-@_jit
+@compiled
 def _wrong_by_key(traces, width, base, top, memory, out):  # type: ignore[no-untyped-def]
     slots = np.zeros(width + 1, np.int64)
     grams = np.zeros(width + 1, np.int64)  # grams[0] = 0 is the separator's
@@ -135,7 +135,7 @@ def _wrong_by_key(traces, width, base, top, memory, out):  # type: ignore[no-unt
                 break
 
 
-@_jit
+@compiled
 def _marker_steps(traces, width, first_state, out):  # type: ignore[no-untyped-def]
     for b in range(len(traces)):
         out[b] = -1
@@ -145,7 +145,7 @@ def _marker_steps(traces, width, first_state, out):  # type: ignore[no-untyped-d
                 break
 
 
-@_jit
+@compiled
 def _repeats_literally(traces, width, top, base, size, memory, per_tape, anywhere):  # type: ignore[no-untyped-def]
     grams = np.zeros(width, np.int64)
     for b in range(len(traces)):

@@ -8,8 +8,8 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from proofs_check.lemmas import LEMMAS, PRINTED, Lemma, Program, check, lemma
-from proofs_check.mutants import mutants_of
+from proofs_check.symbolic.lemmas import LEMMAS, PRINTED, Lemma, Program, check, lemma
+from proofs_check.symbolic.mutants import mutants_of
 
 
 @dataclass(frozen=True)
@@ -97,8 +97,16 @@ def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told:
         told(mutant.name)
         against = check(one, mutant, timeout)
         caught.append(Caught(mutant.name, against.result, str(against.witness or "")))
-    return Row(one.name, one.claim, one.scope, outcome.result, round(outcome.seconds, 3), outcome.queries,
-               str(outcome.witness or ""), tuple(caught))  # fmt: skip
+    return Row(
+        one.name,
+        one.claim,
+        one.scope,
+        outcome.result,
+        round(outcome.seconds, 3),
+        outcome.queries,
+        str(outcome.witness or ""),
+        tuple(caught),
+    )
 
 
 def _versions() -> dict[str, str]:

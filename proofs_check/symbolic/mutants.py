@@ -1,9 +1,10 @@
 """Wrong programs: what a proof must notice.
 
 Each is the paper's program with one part exchanged, and says what is wrong. A lemma run on a wrong program that
-concerns it must be refuted; one that is not would prove nothing. Some changes are harmless and concern no lemma:
-reversing the digits of the hash and dropping `& is_head` from move_R leave the program as it is; taking the mean or the
-minimum of several matches instead of the maximum errs at other tokens, but on exactly the same runs.
+concerns it must be refuted; one that is not would prove nothing. `CONCERNS` says which lemmas
+must notice each; `proofs_check.sampled.corners` says which need runs of an unusual shape. Some changes are harmless:
+dropping `& is_head` from move_R leaves the program as it is; taking the mean or the minimum of several matches instead
+of the maximum errs at other tokens, but on exactly the same runs.
 """
 
 from __future__ import annotations
@@ -11,13 +12,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from proofs_check.lemmas import Program
-from rasp import library, turing
-from rasp.core import full, kqv, seq_map, tok_map
-from rasp.machine import empt
+from proofs_check.symbolic.lemmas import Program
+from rasp import library
+from rasp.core import aggr, full, indices, kqv, select, seq_map, tok_map
+from rasp.machines.machine import empt
+from rasp.programs import turing
 
 _get_next, _move_head, _next_tape = turing.get_next, turing.move_head, turing.next_tape
-_hash_n_gram, _prefix_fill, _select_move_token = turing.hash_n_gram, turing.prefix_fill, turing.select_move_token
+_n_gram, _hash_n_gram, _prefix_fill, _select_move_token = (
+    turing.n_gram,
+    turing.hash_n_gram,
+    turing.prefix_fill,
+    turing.select_move_token,
+)
 _shift_right, _where3 = library.shift_right, library.where3
 
 
@@ -131,6 +138,47 @@ def _short(x: Any, n: int, base: int = 32) -> Any:
     return _hash_n_gram(x, n - 1, base)
 
 
+def _short_tuple(x: Any, n: int) -> Any:
+    return _n_gram(x, n - 1)
+
+
+def _long(x: Any, n: int, base: int = 32) -> Any:
+    return _hash_n_gram(x, n + 1, base)
+
+
+def _base_32(x: Any, n: int, base: int = 32) -> Any:
+    return _hash_n_gram(x, n, 32)
+
+
+def _at_most_six(x: Any, n: int, base: int = 32) -> Any:
+    return _hash_n_gram(x, min(n, 5), base)
+
+
+def _reversed_digits(x: Any, n: int, base: int = 32) -> Any:
+    """The oldest token first."""
+    out, masked = x, tok_map(x, lambda z: z == 0)
+    for i in range(1, n + 1):
+        shifted = _shift_right(x, i)
+        masked = tok_map(shifted, lambda z: z == 0) | masked
+        power = base**i
+        out = seq_map(out, seq_map(shifted, masked, lambda a, b: a * (1 - b)), lambda a, b, p=power: a + p * b)
+    return out
+
+
+def _unmasked(x: Any, n: int, base: int = 32) -> Any:
+    """A separator hides itself and not what lies before it."""
+    out = x
+    for i in range(1, n + 1):
+        out = seq_map(out, _shift_right(x, i), lambda a, b: b + base * a)
+    return out
+
+
+def _packed_wide(x: Any, n: int, base: int = 32, packing: str = "paper") -> Any:
+    """The count has one digit more room than the paper gives it."""
+    count = library.cumsum(tok_map(x, lambda z: z == 0))
+    return seq_map(count, _hash_n_gram(x, n, base), lambda a, b: a + base ** (n + 1) * b)
+
+
 def _late_gram(x: Any, n: int, base: int = 32) -> Any:
     return _hash_n_gram(_shift_right(x, 1), n, base)
 
@@ -148,6 +196,16 @@ def _reduced(reduction: str) -> Any:
         return kqv(k, q, v, pred, reduction=reduction)
 
     return attend
+
+
+def _default_empt(k: Any, q: Any, v: Any, pred: Any, **_: Any) -> Any:
+    return kqv(k, q, v, pred, default=empt, reduction="max")
+
+
+def _short_sighted(k: Any, q: Any, v: Any, pred: Any, **_: Any) -> Any:
+    """Only the last 28 tokens are looked at."""
+    near = select(indices(k), indices(k) - 28, lambda j, i: j > i)
+    return aggr(select(k, q, pred) & near, v, reduction="max")
 
 
 def _with_default(k: Any, q: Any, v: Any, pred: Any, **_: Any) -> Any:
@@ -193,8 +251,16 @@ _ALL = (
     _mutant("where looks at the last bit only", where=_where_odd),
     _mutant("the tokens of a gram are added up", hash_n_gram=_added_up),
     _mutant("the hash has too small a base", hash_n_gram=_narrow),
-    _mutant("the gram is one token short", hash_n_gram=_short),
+    _mutant("the gram is one token short", hash_n_gram=_short, n_gram=_short_tuple),
+    _mutant("the gram is one token too long", hash_n_gram=_long),
     _mutant("the gram lacks the newest token", hash_n_gram=_late_gram),
+    _mutant("the hash is in base 32 whatever the alphabet", hash_n_gram=_base_32),
+    _mutant("at most six tokens are hashed", hash_n_gram=_at_most_six),
+    _mutant("the digits of the hash are reversed", hash_n_gram=_reversed_digits),
+    _mutant("a separator does not hide what lies before it", hash_n_gram=_unmasked),
+    _mutant("the hash is packed with base**(n+1)", hash_n_gram_iter=_packed_wide),
+    _mutant("a missing key gives empt", kqv=_default_empt),
+    _mutant("only 28 tokens back are seen", kqv=_short_sighted),
     _mutant("separators are not counted", cumsum=_uncounted),
     _mutant("every other separator is counted", cumsum=_counted_by_two),
     _mutant("the mean of the matches is taken", kqv=_reduced("mean")),
@@ -204,38 +270,82 @@ _ALL = (
 )
 MUTANTS: Mapping[str, Program] = {mutant.name: mutant for mutant in _ALL}
 
-_STEP = ("the head moves the wrong way", "the test for the head is dropped", "the head never moves",
-         "tokens are taken from the other neighbour", "nothing is taken from the right neighbour",
-         "the next tape comes one position late", "every token of the next tape is one more")  # fmt: skip
-_KEYS = ("the tokens of a gram are added up", "the hash has too small a base", "the gram is one token short",
-         "the gram lacks the newest token", "separators are not counted",
-         "every other separator is counted")  # fmt: skip
-_RUN = ("the head moves the wrong way", "the state never changes", "the symbol is not written",
-        "the tokens of a gram are added up", "the gram is one token short", "separators are not counted",
-        "the start of the key tape is not filled",
-        "one position too many is filled", "the key's tape is not delayed",
-        "the key is looked up one too high")  # fmt: skip
+_STEP = (
+    "the head moves the wrong way",
+    "the test for the head is dropped",
+    "the head never moves",
+    "tokens are taken from the other neighbour",
+    "nothing is taken from the right neighbour",
+    "the next tape comes one position late",
+    "every token of the next tape is one more",
+)
+_KEYS = (
+    "the tokens of a gram are added up",
+    "the hash has too small a base",
+    "the gram is one token short",
+    "the gram lacks the newest token",
+    "separators are not counted",
+    "every other separator is counted",
+)
+_RUN = (
+    "the head moves the wrong way",
+    "the state never changes",
+    "the symbol is not written",
+    "the tokens of a gram are added up",
+    "the gram is one token short",
+    "separators are not counted",
+    "the start of the key tape is not filled",
+    "one position too many is filled",
+    "the key's tape is not delayed",
+    "the key is looked up one too high",
+)
+_RUN_SHORT = tuple(name for name in _RUN if name != "separators are not counted")
+_HASHED = ("the tokens of a gram are added up", "the key is looked up one too high")  # speak of a packed key
+_TUPLE = tuple(name for name in _RUN if name not in _HASHED)
 CONCERNS: Mapping[str, tuple[str, ...]] = {
-    "where": ("where's branches are exchanged", "where takes negative conditions for false",
-              "where does not mask its second branch", "where looks at the last bit only"),
-    "locality": ("the next tape adds a far token", "the symbol under the head is read one cell too far left",
-                 "the next tape comes one position late", "a shift by three is by four"),
-    "padding": ("shifts fill with empt", "the first three positions of the next tape are empt",
-                "the next tape adds a far token"),
-    "delay": ("the key's tape is not delayed", "the two delays are exchanged", "shifts fill with empt",
-              "a shift by three is by four"),
+    "where": (
+        "where's branches are exchanged",
+        "where takes negative conditions for false",
+        "where does not mask its second branch",
+        "where looks at the last bit only",
+    ),
+    "locality": (
+        "the next tape adds a far token",
+        "the symbol under the head is read one cell too far left",
+        "the next tape comes one position late",
+        "a shift by three is by four",
+    ),
+    "padding": (
+        "shifts fill with empt",
+        "the first three positions of the next tape are empt",
+        "the next tape adds a far token",
+    ),
+    "delay": (
+        "the key's tape is not delayed",
+        "the two delays are exchanged",
+        "shifts fill with empt",
+        "a shift by three is by four",
+    ),
     "step": (*_STEP, "the state never changes", "the symbol is not written"),
     "shape": _STEP,
-    "separator": ("the head writes 0", "the next tape comes one position late",
-                  "every token of the next tape is one more", "the test for the head is dropped"),
+    "separator": (
+        "the head writes 0",
+        "the next tape comes one position late",
+        "every token of the next tape is one more",
+        "the test for the head is dropped",
+    ),
     "keys": _KEYS,
     "keys-unbounded": _KEYS,
-    "one-step-n1": _RUN,
-    "one-step-n2": tuple(name for name in _RUN if name != "separators are not counted"),  # needs a longer tape
-    "one-step-n3": tuple(name for name in _RUN if name != "separators are not counted"),
+    "one-step-n1": (*_RUN, "a missing key gives empt"),
+    "one-step-n2": _RUN_SHORT,  # not counting separators needs a longer tape
+    "one-step-n3": (*_RUN_SHORT, "the gram is one token too long"),
     "two-steps-n1": _RUN,
+    "two-steps-n2": _RUN_SHORT,
+    "three-steps-n1": _RUN,
     "two-steps-unbounded-n1": _RUN,
-}  # fmt: skip
+    "two-steps-tuple-n1": _TUPLE,
+    "one-step-tuple-n7": tuple(name for name in _TUPLE if name != "separators are not counted"),
+}
 
 
 def mutants_of(lemma: str) -> list[Program]:

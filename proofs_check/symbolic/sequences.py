@@ -2,65 +2,69 @@
 
 `Terms` is a sequence of known length whose items are unknown: for claims about whole runs. `Local` is a sequence of any
 length, given by its item at an arbitrary position: for claims that hold at every position of every input. Both run the
-program as it stands in `rasp.turing`.
+program as it stands in `rasp.programs.turing`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
+from functools import reduce
 from typing import Any
 
 import z3
 
-from proofs_check.terms import BITS, WORD, NoMeaning, Value, choose, condition, every, known, number, same, term
+from proofs_check.symbolic.terms import (
+    BITS,
+    WORD,
+    NoMeaning,
+    Value,
+    choose,
+    condition,
+    every,
+    known,
+    number,
+    same,
+    term,
+)
+from rasp.arithmetic import Kind
 from rasp.core import Function, Predicate
+from rasp.operators import Operators
 from rasp.predicates import classify
-from rasp.scalar import Expr, Scalar, arg, as_int, capture, truth
+from rasp.scalar import Expr, Scalar, arg, as_int, capture, const, operate, truth
 
 POSITIONS = 2**62  # positions are below this, so that adding a shift to one never wraps around
 
 
-class Elementwise:
+class Elementwise(Operators):
     """Operators on sequences, recorded as expressions and applied position by position."""
 
-    __hash__ = None  # type: ignore[assignment]
     is_bool: bool = False
+
+    @property
+    def kind(self) -> Kind:
+        return "bool" if self.is_bool else "int"
 
     def map(self, e: Expr, *others: Any) -> Any:
         raise NotImplementedError
 
-    def __neg__(self) -> Any:
-        return self.map((-Scalar(arg(0, self.is_bool))).expr)
+    def _unary(self, op: str) -> Any:
+        return self.map(Scalar(arg(0, self.kind))._unary(op).expr)
 
-    def __invert__(self) -> Any:
-        return self.map((~Scalar(arg(0, self.is_bool))).expr)
-
-
-def _operator(name: str) -> Callable[[Elementwise, Any], Any]:
-    def method(self: Elementwise, other: Any) -> Any:
-        a = Scalar(arg(0, self.is_bool))
-        if isinstance(other, Elementwise):
-            return self.map(getattr(a, name)(Scalar(arg(1, other.is_bool))).expr, other)
-        return self.map(getattr(a, name)(other).expr)
-
-    return method
-
-
-for _name in ("add", "sub", "mul", "floordiv", "mod", "and", "or", "xor"):
-    setattr(Elementwise, f"__{_name}__", _operator(f"__{_name}__"))
-    setattr(Elementwise, f"__r{_name}__", _operator(f"__r{_name}__"))
-for _name in ("eq", "ne", "lt", "le", "gt", "ge"):
-    setattr(Elementwise, f"__{_name}__", _operator(f"__{_name}__"))
+    def _binary(self, op: str, other: Any, swapped: bool) -> Any:
+        is_sequence = isinstance(other, Elementwise)
+        a, b = arg(0, self.kind), arg(1, other.kind) if is_sequence else const(other)
+        e = operate(op, b, a) if swapped else operate(op, a, b)
+        return self.map(e, other) if is_sequence else self.map(e)
 
 
 class _Maps:
     """The two primitives that both interpreters share."""
 
     def tok_map(self, x: Any, func: Function) -> Any:
-        return x.map(as_int(capture(func, 1, [x.is_bool])))
+        return x.map(as_int(capture(func, 1, [x.kind])))
 
     def seq_map(self, x: Any, y: Any, func: Function) -> Any:
-        return x.map(as_int(capture(func, 2, [x.is_bool, y.is_bool])), y)
+        return x.map(as_int(capture(func, 2, [x.kind, y.kind])), y)
 
 
 # --- known length, unknown items --------------------------------------------------------------------------------------
@@ -100,7 +104,7 @@ class Positional(_Maps):
         return Terms(range(len(x)))
 
     def select(self, k: Terms, q: Terms, pred: Predicate, causal: bool) -> SelectorMatrix:
-        e = truth(capture(pred, 2, [k.is_bool, q.is_bool]))
+        e = truth(capture(pred, 2, [k.kind, q.kind], truth=True))
         size = len(k)
         return SelectorMatrix(
             [[term(e, [k[j], q[i]]) if j <= i or not causal else False for j in range(size)] for i in range(size)]
@@ -129,6 +133,17 @@ class SelectorMatrix:
     @property
     def __rasp__(self) -> Positional:
         return POSITIONAL
+
+    def __and__(self, other: SelectorMatrix) -> SelectorMatrix:
+        pairs = (zip(mine, theirs, strict=True) for mine, theirs in zip(self.rows, other.rows, strict=True))
+        return SelectorMatrix([[_both(a, b) for a, b in row] for row in pairs])
+
+
+def _both(a: Value, b: Value) -> Value:
+    """Known as soon as one of them decides."""
+    if a is False or b is False:
+        return False
+    return b if a is True else a if b is True else every([a, b])
 
 
 def _total(pairs: list[tuple[Value, Value]]) -> Value:
@@ -195,21 +210,30 @@ class Local(Elementwise):
 class Lookup:
     """Attention that is no fixed distance: what is looked for, where, and what is taken."""
 
-    def __init__(self, k: Local, q: Local, v: Local, pred: Expr, default: int, reduction: str) -> None:
-        self.k, self.q, self.v, self.pred, self.default, self.reduction = k, q, v, pred, default, reduction
+    def __init__(self, selector: LocalSelector, v: Local, default: int, reduction: str) -> None:
+        self.selector, self.v, self.default, self.reduction = selector, v, default, reduction
 
     def matches(self, j: Value, i: Value) -> Value:
         """Whether position i looks at position j (apart from j <= i)."""
-        return term(self.pred, [self.k.at(j), self.q.at(i)])
+        return self.selector.matches(j, i)
 
 
 class LocalSelector:
-    def __init__(self, k: Local, q: Local, pred: Expr) -> None:
-        self.k, self.q, self.pred = k, q, pred
+    """One condition on key and query; or several, each on its own."""
+
+    def __init__(self, *parts: tuple[Local, Local, Expr]) -> None:
+        self.parts = parts
 
     @property
     def __rasp__(self) -> AnyLength:
-        return self.k.rasp
+        return self.parts[0][0].rasp
+
+    def __and__(self, other: LocalSelector) -> LocalSelector:
+        return LocalSelector(*self.parts, *other.parts)
+
+    def matches(self, j: Value, i: Value) -> Value:
+        """Whether position i looks at position j (apart from j <= i)."""
+        return reduce(_both, (term(pred, [k.at(j), q.at(i)]) for k, q, pred in self.parts))
 
 
 class Counter:
@@ -265,14 +289,15 @@ class AnyLength(_Maps):
     def select(self, k: Local, q: Local, pred: Predicate, causal: bool) -> LocalSelector:
         if not causal:
             raise NoMeaning("a selector that is not causal looks at the future, which a position of any input has not")
-        return LocalSelector(k, q, truth(capture(pred, 2, [k.is_bool, q.is_bool])))
+        return LocalSelector((k, q, truth(capture(pred, 2, [k.kind, q.kind], truth=True))))
 
     def sel_width(self, A: LocalSelector) -> Local:
-        if classify(A.pred).kind != "key":
-            raise NoMeaning(f"the width of the selector {A.pred} is no running count")
-        flag = Local(self, lambda p: term(A.pred, [A.k.at(p), 0]), is_bool=True)
+        for _, _, pred in A.parts:
+            if classify(pred).kind != "key":
+                raise NoMeaning(f"the width of the selector {pred} is no running count")
+        flag = Local(self, lambda p: reduce(_both, (term(e, [k.at(p), 0]) for k, _, e in A.parts)), is_bool=True)
         counter = self.counter(flag)
-        return Local(self, counter.at, limit=A.k.limit)
+        return Local(self, counter.at, limit=A.parts[0][0].limit)
 
     def counter(self, flag: Local) -> Counter:
         """One counter for each condition: two that read the same are the same."""
@@ -286,7 +311,7 @@ class AnyLength(_Maps):
     def aggr(self, A: LocalSelector, v: Local, default: int, reduction: str) -> Any:
         distance = self._distance(A)
         if distance is None:
-            return Lookup(A.k, A.q, v, A.pred, int(default), reduction)
+            return Lookup(A, v, int(default), reduction)
         if distance < 0:
             return self.full(v, default)
         return Local(self, lambda p: _delayed(v, p, distance, int(default)), v.is_bool and default == 0, v.limit)
@@ -297,7 +322,7 @@ class AnyLength(_Maps):
     def _distance(self, A: LocalSelector) -> int | None:
         """The one d such that every position looks d back and nowhere else, if z3 can prove that there is one."""
         i, j = z3.BitVecs("query_position key_position", BITS)
-        looks = condition(term(A.pred, [A.k.at(j), A.q.at(i)]))
+        looks = condition(A.matches(j, i))
         spelled = looks.sexpr()
         if spelled not in _DISTANCES:
             _DISTANCES[spelled] = _fixed_distance(looks, i, j)
@@ -319,8 +344,11 @@ def _delayed(v: Local, p: Value, distance: int, default: int) -> Value:
 def _fixed_distance(looks: z3.BoolRef, i: z3.BitVecRef, j: z3.BitVecRef) -> int | None:
     solver = z3.Solver()
     solver.add(i >= 0, i < POSITIONS, j >= 0, j < POSITIONS)
-    if solver.check(looks) != z3.sat:
+    answer = solver.check(looks)
+    if answer == z3.unknown:
+        raise NoMeaning(f"z3 does not find out where a selector looks ({solver.reason_unknown()})")
+    if answer == z3.unsat:
         return -1  # nowhere at all: as if it were in the future
     model = solver.model()
-    distance = (model.eval(i, True).as_signed_long() - model.eval(j, True).as_signed_long())
+    distance = model.eval(i, True).as_signed_long() - model.eval(j, True).as_signed_long()
     return distance if solver.check(looks != (i - j == distance)) == z3.unsat else None

@@ -6,13 +6,13 @@ as numpy's int64 does), Booleans for truth values. Known values are folded, so t
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Callable, Sequence
 from typing import Any, TypeAlias
 
 import z3
 
-from rasp.scalar import BINARY, COMPARISONS, UNARY, Expr
+from rasp.arithmetic import BINARY, COMPARISONS, UNARY, apply, apply_unary, wrap
+from rasp.scalar import Expr
 
 Value: TypeAlias = int | bool | z3.ExprRef
 BITS = 64
@@ -41,11 +41,6 @@ def known(*values: Value) -> bool:
     return not any(isinstance(v, z3.ExprRef) for v in values)
 
 
-def wrap(value: int) -> int:
-    """The int64 that numpy would hold."""
-    return (value + 2 ** (BITS - 1)) % 2**BITS - 2 ** (BITS - 1)
-
-
 def number(value: Value) -> z3.BitVecRef:
     """The value as a 64-bit vector; truth values are 0 and 1."""
     if isinstance(value, z3.BoolRef):
@@ -53,6 +48,8 @@ def number(value: Value) -> z3.BitVecRef:
     if isinstance(value, z3.BitVecRef):
         return value
     assert not isinstance(value, z3.ExprRef)
+    if isinstance(value, float):
+        raise NoMeaning(f"{value} is a fraction: it has no meaning on bit-vectors")
     if wrap(int(value)) != int(value):
         raise OverflowError(f"{value} is not an int64")
     return z3.BitVecVal(int(value), BITS)
@@ -118,8 +115,7 @@ def term(e: Expr, args: Sequence[Value]) -> Value:
 
 def _binary(op: str, a: Value, b: Value) -> Value:
     if known(a, b):
-        result = BINARY[op](a, b)
-        return result if isinstance(result, bool) else wrap(result)
+        return apply(op, a, b)  # type: ignore[arg-type, return-value]
     if op in ("==", "!="):
         equal = same(a, b)
         return equal if op == "==" else _unary("not", equal)
@@ -132,10 +128,17 @@ def _binary(op: str, a: Value, b: Value) -> Value:
         if by_cases is not None:
             return by_cases
     x, y = number(a), number(b)
-    if op == "//":  # z3's / cuts towards 0, and its SRem has the sign of the dividend
-        rest = z3.SRem(x, y)
-        return x / y - z3.If(z3.And(rest != 0, (rest < 0) != (y < 0)), number(1), number(0))
+    if op in ("//", "%"):
+        return choose(same(b, 0), 0, _divided(op, x, y))
     return BINARY[op](x, y)  # type: ignore[no-any-return]
+
+
+def _divided(op: str, x: z3.BitVecRef, y: z3.BitVecRef) -> z3.BitVecRef:
+    """Rounded down, as Python does it: z3's / cuts towards 0, and its SRem has the sign of the dividend."""
+    if op == "%":
+        return x % y
+    rest = z3.SRem(x, y)
+    return x / y - z3.If(z3.And(rest != 0, (rest < 0) != (y < 0)), number(1), number(0))
 
 
 def _by_cases(op: str, a: Value, b: Value) -> Value | None:
@@ -182,8 +185,7 @@ _SYMBOLIC_UNARY: dict[str, Callable[[Any], Any]] = {
 
 def _unary(op: str, a: Value) -> Value:
     if known(a):
-        result = UNARY[op](a)
-        return result if isinstance(result, bool) else wrap(operator.index(result))
+        return apply_unary(op, a)  # type: ignore[arg-type, return-value]
     return _SYMBOLIC_UNARY[op](a)  # type: ignore[no-any-return]
 
 

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proofs_check.theorem import LENGTHS, bounds, rates, sizes
+from proofs_check.page.findings import LENGTHS, bounds, rates, sizes
 
 if TYPE_CHECKING:
-    from proofs_check.sampled import Report
-    from proofs_check.theorem import Findings
+    from proofs_check.page.findings import Findings
+    from proofs_check.sampled.report import Report
 
 COLOURS = ("#0072b2", "#d55e00", "#009e73", "#cc79a7")  # told apart by colour-blind readers too
 
@@ -33,8 +33,12 @@ def _axes(figure: Any, title: str, x: str, y: str, place: int = 111) -> Any:
 
 def draw_rates(findings: Findings, path: Path) -> None:
     figure = _figure()
-    axes = _axes(figure, "How often random runs satisfy the hypothesis (12 x 16, 32 steps)", "cells on the tape",
-                 "share without a repeated (n+1)-gram")  # fmt: skip
+    axes = _axes(
+        figure,
+        "How often random runs satisfy the hypothesis (12 x 16, 32 steps)",
+        "cells on the tape",
+        "share without a repeated (n+1)-gram",
+    )
     for (n, row), colour in zip(rates(findings).items(), COLOURS, strict=False):
         axes.plot(LENGTHS, row, "o-", color=colour, label=f"n = {n}")
     axes.set(xscale="log", xticks=LENGTHS, xticklabels=LENGTHS, ylim=(-0.03, 1.03))
@@ -65,8 +69,9 @@ def _surviving(report: Report) -> np.ndarray:
 
 def draw_bound(findings: Findings, path: Path) -> None:
     figure = _figure()
-    axes = _axes(figure, "First wrong step of runs without repeats, paper's packing", "base (number of token ids)",
-                 "step")  # fmt: skip
+    axes = _axes(
+        figure, "First wrong step of runs without repeats, paper's packing", "base (number of token ids)", "step"
+    )
     for n, colour in zip((1, 2), COLOURS, strict=False):
         rows = [row for row in bounds(findings) if row.n == n and row.earliest is not None]
         bases = [row.base for row in rows]
@@ -96,5 +101,8 @@ def draw_size(findings: Findings, path: Path) -> None:
 
 
 FIGURES: dict[str, Callable[[Findings, Path], None]] = {
-    "survival": draw_survival, "bound": draw_bound, "rates": draw_rates, "size": draw_size,
-}  # fmt: skip
+    "survival": draw_survival,
+    "bound": draw_bound,
+    "rates": draw_rates,
+    "size": draw_size,
+}

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from proofs_check.lemmas import LEMMAS, LOGIC, PRINTED, Lemma, Program, Query, lemma
+from proofs_check.symbolic.lemmas import LEMMAS, LOGIC, PRINTED, Lemma, Program, Query, lemma
 
 
 @dataclass(frozen=True)
@@ -30,8 +30,10 @@ def smtlib(claim: str, query: Query) -> str:
     body = body.replace("(check-sat)\n", "").partition("(set-info :status unknown)\n")
     text = body[2] or body[0]
     quiet = re.sub(r'["\n]', " ", f"{claim}: {query.name}")
-    return (f'(set-logic {LOGIC})\n(set-info :smt-lib-version 2.6)\n(set-info :source "{quiet}")\n'
-            f"(set-info :status {query.expect})\n{text}(check-sat)\n(exit)\n")  # fmt: skip
+    return (
+        f'(set-logic {LOGIC})\n(set-info :smt-lib-version 2.6)\n(set-info :source "{quiet}")\n'
+        f"(set-info :status {query.expect})\n{text}(check-sat)\n(exit)\n"
+    )
 
 
 def write_certificates(

@@ -85,10 +85,15 @@ class Journal:
         if other is None:
             return
         theirs: Line = next((e["parameters"] for e in entries if "parameters" in e and e["run"] == other["run"]), {})
-        differ = [f"{name} {theirs[name]} there, {self.parameters.get(name)} here"
-                  for name in theirs if theirs[name] != self.parameters.get(name)]  # fmt: skip
-        raise JournalError(f"{self.path} belongs to another run ({'; '.join(differ) or 'other parameters'}): "
-                           "give the same options, or another resume file")  # fmt: skip
+        differ = [
+            f"{name} {theirs[name]} there, {self.parameters.get(name)} here"
+            for name in theirs
+            if theirs[name] != self.parameters.get(name)
+        ]
+        raise JournalError(
+            f"{self.path} belongs to another run ({'; '.join(differ) or 'other parameters'}): "
+            "give the same options, or another resume file"
+        )
 
     def _write(self, entry: Line) -> None:
         self._file.write(json.dumps({**entry, "sum": _digest(entry)}, separators=(",", ":")).encode() + b"\n")

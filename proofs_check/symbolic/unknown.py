@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 import z3
 
-from proofs_check.terms import BITS, MARKERS, WORD, Token, Value, choose, condition, known, number, same
-from rasp.machine import bos, eos
+from proofs_check.symbolic.terms import BITS, MARKERS, WORD, Token, Value, choose, condition, known, number, same
+from rasp.machines.machine import bos, eos
 from rasp.scalar import Table
 
 
@@ -256,8 +256,11 @@ class Place:
         """The head is right of bos and left of sep, and eos has room too."""
         starts = [-self.start] if self.start is not FAR else [-3, -4, -5]
         ends = [self.end] if self.end is not FAR else [5, 6, 7]
-        return any(e - s >= 3 and (s < self.head < e if self.head is not FAR else s < -3 or e > 5)
-                   for s in starts for e in ends)  # fmt: skip
+        return any(
+            e - s >= 3 and (s < self.head < e if self.head is not FAR else s < -3 or e > 5)
+            for s in starts
+            for e in ends
+        )
 
     def kind(self, d: int) -> str:
         """What stands at cell d."""

@@ -1,0 +1,1 @@
+"""The sharp theorem on millions of random machines."""
