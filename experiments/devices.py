@@ -1,10 +1,14 @@
-"""Where to compute, as a person names it."""
+"""Where to compute and in which numbers, as a person names them."""
 
 from __future__ import annotations
+
+from pathlib import Path
 
 import torch
 
 DEVICES = ("auto", "cpu", "cuda")
+BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86; Arm calls it bf16
+CPU_INFO = Path("/proc/cpuinfo")
 
 
 def choose_device(name: str) -> str:
@@ -15,3 +19,28 @@ def choose_device(name: str) -> str:
     if name == "cuda" and not available:
         raise ValueError("device cuda was asked for, but torch sees no CUDA device here; use --device cpu")
     return "cuda" if available and name != "cpu" else "cpu"
+
+
+def cpu_flags() -> frozenset[str]:
+    """What the first core can do, as the system tells it; nothing where it does not."""
+    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.is_file() else []
+    named = (line.partition(":") for line in lines)
+    return frozenset(next((flags for name, _, flags in named if name.strip() in ("flags", "Features")), "").split())
+
+
+def has_bf16(device: str) -> bool:
+    """Whether the device multiplies bf16 by itself; without such instructions it is imitated, many times as slow."""
+    if device == "cuda":
+        return torch.cuda.is_bf16_supported(including_emulation=False)
+    return bool(cpu_flags() & BF16_FLAGS)
+
+
+def autocast(device: str, precision: str) -> torch.autocast:
+    """Weights stay in float32; with bf16, products are taken in it."""
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bf16")
+
+
+def use_threads(count: int | None) -> None:
+    """Compute with so many CPU threads; None: as it is."""
+    if count is not None:
+        torch.set_num_threads(count)

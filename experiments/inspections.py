@@ -9,10 +9,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.machines import first_tape, read_machine, tagged_start, tags_of
 from rasp import TuringMachine, make_simulable
 from rasp.gallery import Entry, entry, gallery, machine
 
 if TYPE_CHECKING:
+    from compile import Transformer
     from compile.inspector import Inspection
     from compile.inspector.index import Card
 
@@ -67,6 +69,75 @@ def inspect_scene(
     tokens = model.generate(scene.trace[: scene.given], len(scene.trace) - scene.given) if free else scene.trace
     truth = [*scene.trace[1:].tolist(), -1]
     return inspect(model, tokens, against=against, truth=truth, given=scene.given, title=scene.title, names=names)
+
+
+# --- on request
+
+
+@dataclass(frozen=True, kw_only=True)
+class InspectionRequest:
+    """Which model is shown on which run, and beside which other one. `compiled` is compiled for it."""
+
+    model: str  # `compiled`, a folder, or a shipped checkpoint by name
+    against: str | None = None
+    machine: str | None = None  # None: the one the model was made for
+    tape: str | None = None
+    steps: int = 20
+    backend: str = "lean"
+    n: int = 1
+    tags: bool | None = None  # None: if it is compiled
+    free: bool = False
+    precision: str = "float32"
+    threads: int | None = None
+
+
+def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
+    """The page that was asked for, and the run on it."""
+    from experiments.devices import use_threads
+    from experiments.models import load_model, use_precision
+
+    use_threads(request.threads)
+    names = [name for name in (request.model, request.against) if name is not None]
+    saved = [None if name == "compiled" else load_model(name) for name in names]
+    scene = requested_scene(request, next((model for model in saved if model is not None), None))
+    models = [compile_for(scene, request.backend, request.n) if model is None else model for model in saved]
+    for name, model in zip(names, models, strict=True):
+        need_same_language(model, scene, name)
+    titles = tuple(
+        f"compiled ({request.backend})" if model is None else name for name, model in zip(names, saved, strict=True)
+    )
+    use_precision(request.precision, *models)
+    return inspect_scene(models[0], scene, models[1] if request.against else None, titles, request.free), scene
+
+
+def requested_scene(request: InspectionRequest, model: Transformer | None) -> Scene:
+    """The machine and tape that were asked for, in the language of the model that is there already, if one is."""
+    from experiments.models import machine_of
+
+    if request.machine is None and model is None:
+        raise ValueError("say which machine to compile, for example: turing-programs inspect compiled bb4")
+    own = None if model is None else machine_of(model)
+    if model is not None and own is not None and tuple(model.config.token_names[: own.base]) != own.vocabulary:
+        own = None  # its tokens are not the machine's
+    chosen = own if request.machine is None else read_machine(request.machine)
+    if chosen is None:
+        return task_scene(model)
+    tape = first_tape(chosen, request.machine or "random", request.tape, request.steps, None)
+    kinds = tags_of(model, chosen) if own else 1
+    wants_tags = request.tags if request.tags is not None else kinds > 1 or model is None
+    if not wants_tags:
+        return machine_scene(chosen, tape, request.steps)
+    start = tagged_start(chosen, tape, request.n, kinds)
+    return machine_scene(start.machine, start.tape, request.steps, chosen.name)
+
+
+def compile_for(scene: Scene, backend: str, n: int) -> Transformer:
+    from compile import compile_machine
+
+    assert scene.machine is not None
+    steps = max(1, len(scene.trace) // scene.given - 1)
+    options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if backend == "tracr" else {}
+    return compile_machine(scene.machine, backend=backend, n=n, steps=steps, check=False, **options)
 
 
 # --- the gallery ------------------------------------------------------------------------------------------------------

@@ -5,14 +5,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 
+from experiments.machines import first_tape, plain_start, read_machine, tagged_start, tags_of
+from experiments.writers import Writer
 from rasp import TuringMachine
+from rasp.engines.dispatch import check_engine
+from rasp.machines.machine import Configuration
+from rasp.programs.turing import check_packing
 
-Writer = Callable[[np.ndarray, int], Iterable[int]]  # (prompt, count) -> the next tokens, one after the other
+if TYPE_CHECKING:
+    from compile import Transformer
+
 Progress = Callable[[int, int], None]
 
 
@@ -80,6 +89,102 @@ def _written(write: Writer, truth: np.ndarray, width: int, progress: Progress | 
     return np.array(tokens)
 
 
+# --- on request
+
+
+@dataclass(frozen=True, kw_only=True)
+class PlaybackRequest:
+    """Which machine runs on which tape, and who does it."""
+
+    machine: str
+    tape: str | None = None
+    steps: int = 200
+    on: str = "machine"  # or rasp, universal, compiled, the folder of a compiled model
+    n: int = 1
+    packing: str = "paper"
+    engine: str = "jit"
+    tags: bool | None = None  # None: if it is compiled
+    room: bool | None = None  # None: if it can halt
+    backend: str = "lean"
+    precision: str = "float32"
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class PlayedRun:
+    """`chosen` is the machine that was named; `decode` reads the tapes of the playback as its own."""
+
+    playback: Playback
+    chosen: TuringMachine
+    decode: Callable[[list[int]], Configuration]
+    packing: str
+
+
+def play_request(request: PlaybackRequest, progress: Progress | None = None) -> PlayedRun:
+    check_engine(request.engine)
+    chosen = read_machine(request.machine)
+    check_packing(request.n, chosen.base, request.packing)
+    tape = first_tape(chosen, request.machine, request.tape, request.steps, request.room)
+    model = saved_model(request.on)
+    kinds = tags_of(model, chosen)
+    tagged = request.tags if request.tags is not None else request.on in ("compiled", "universal") or kinds > 1
+    start = tagged_start(chosen, tape, request.n, kinds) if tagged else plain_start(chosen, tape)
+    # Tags are there to lift the limits; the step bound of the paper's packing is one of them.
+    lifted = tagged and request.on == "rasp" and request.packing == "paper"
+    packing = "unbounded" if lifted else request.packing
+    steps = len(chosen.trace(tape, request.steps)) // (len(tape) + 1) - 1
+    writer = make_writer(request, start.machine, packing, steps, model)
+    return PlayedRun(play(start.machine, start.tape, request.steps, writer, progress), chosen, start.decode, packing)
+
+
+def saved_model(on: str) -> Transformer | None:
+    """The model in the folder that --on names, if it names one."""
+    if on in ("machine", "rasp", "compiled", "universal"):
+        return None
+    if not Path(on).is_dir():
+        raise ValueError(
+            f"--on {on!r} is neither machine, rasp, compiled, universal nor the folder of a compiled model"
+        )
+    from compile import Transformer
+
+    model = Transformer.from_pretrained(on)
+    if not {"machine", "universal"} & set(model.config.extra):
+        raise ValueError(f"the model in {on} was not compiled from a machine")
+    return model
+
+
+def make_writer(
+    request: PlaybackRequest, machine: TuringMachine, packing: str, steps: int, model: Transformer | None
+) -> Writer | None:
+    """Who continues the prompt; None for the machine itself."""
+    if request.on == "machine":
+        return None
+    if request.on == "rasp":
+        from rasp import generate
+
+        n, engine = request.n, request.engine
+        return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)[len(prompt) :].tolist()
+    from compile import compile_machine
+    from experiments.devices import use_threads
+    from experiments.models import machine_of, use_precision
+
+    use_threads(request.threads or 1)  # one token of one tape at a time: threads would only wait for each other
+    if request.on == "universal" or (model is not None and "universal" in model.config.extra):
+        from experiments.universal import universal_model, universal_writer
+
+        model = model or universal_model(machine, request.n, steps)
+        use_precision(request.precision, model)
+        return universal_writer(machine, model)
+    if model is None:
+        model = compile_machine(machine, backend=request.backend, n=request.n, steps=max(steps, 1))
+    elif machine_of(model) != machine:
+        raise ValueError(
+            f"the model in {request.on} was compiled for another machine; compile this one, or run that one"
+        )
+    use_precision(request.precision, model)
+    return model.stream
+
+
 def explain(playback: Playback, n: int, packing: str) -> str:
     """Why the RASP program went wrong where it did: the repeated gram, or the two keys that collide."""
     from proofs_check.hypotheses import Repeat, first_wrong_step, repeat_on
@@ -108,10 +213,3 @@ def explain(playback: Playback, n: int, packing: str) -> str:
         f"{answered.step} are both {found.key}. The paper's packing is good for {machine.base**n} steps at n = {n}; "
         f"use a larger n, or --packing unbounded."
     )
-
-
-def count_written(machine: TuringMachine, tape: list[int]) -> int:
-    """How many cells are not blank."""
-    return sum(token in machine.symbol_tokens and token != machine.blank_token for token in tape)
-
-

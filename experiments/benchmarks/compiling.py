@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from compile import compile_machine
-from compile.tracr_compare import compare_with_stock, computed_rows
 from experiments.benchmarks.rows import Row
+from experiments.benchmarks.stock_tracr_compare import compare_with_stock, computed_rows
 from proofs_check import first_wrong_step
 from rasp import TuringMachine, sep
 

@@ -5,15 +5,20 @@ from __future__ import annotations
 import subprocess
 import sys
 import time
+from collections.abc import Callable
+from functools import partial
 
 import numpy as np
 
+from experiments.benchmarks.np_rasp import addition, count_prompt, counting, generated, sum_prompt
 from experiments.benchmarks.rows import Row, seconds
-from rasp import TuringMachine
-from rasp.engines import predict, tables_of, turing_graph
-from rasp.jit import turing_kernel
-from rasp.simulate import batch_traces, random_tables, random_tapes
-from rasp.stream import Stream
+from rasp import Graph, TuringMachine, simplify, trace, universal_prompt
+from rasp.engines.jit import Kernel
+from rasp.engines.stream import Stream
+from rasp.engines.turing import predict, tables_of, turing_graph, turing_kernel
+from rasp.machines.simulate import batch_traces, random_tables, random_tapes
+from rasp.programs import next_tokens_addition, next_tokens_universal
+from rasp.programs.problems import Sum, text_tokens
 
 SYMBOLS, STATES = 12, 16
 MACHINES, LENGTH, STEPS = 4096, 10, 32
@@ -24,7 +29,9 @@ def bench_interpreters() -> list[Row]:
     rows = _quadratic(machine)
     rows += _streaming(machine)
     rows += _compiled(machine, reference=rows[0].value)
-    return rows + _start_up()
+    rows += _tuples("addition, n = 4", simplify(trace(next_tokens_addition)), _sum)
+    rows += _tuples("universal 15 x 5, n = 1", simplify(trace(next_tokens_universal)), _universal)
+    return rows + _as_np_rasp() + _start_up()
 
 
 def _trace(machine: TuringMachine, tokens: int) -> np.ndarray:
@@ -43,6 +50,20 @@ def _quadratic(machine: TuringMachine) -> list[Row]:
         Row("reference, context 512", reference * 1e6, "us/token"),
         Row("eager numpy, context 512", eager * 1e6, "us/token", "reference", reference / eager),
     ]
+
+
+def _as_np_rasp() -> list[Row]:
+    """Programs of np-rasp's own kind, token by token, against its primitives written out."""
+    examples = {
+        "sum of two 5-digit numbers": (addition, sum_prompt(48123, 91879)),
+        "counting from 0 to 15": (counting, count_prompt(0, 15)),
+        "counting from 0 to 60": (counting, count_prompt(0, 60)),
+    }
+    rows = []
+    for name, (program, prompt) in examples.items():
+        naive, ours = (seconds(partial(generated, program, prompt, way), repeats=7) for way in (True, False))
+        rows.append(Row(f"eager numpy, {name}", ours * 1e3, "ms", "np-rasp's primitives", naive / ours))
+    return rows
 
 
 def _streaming(machine: TuringMachine, probe: int = 500, rounds: int = 15) -> list[Row]:
@@ -88,6 +109,56 @@ def _compiled(machine: TuringMachine, reference: float) -> list[Row]:
     ]
 
 
+def _tuples(name: str, graph: Graph, text: Callable[[int], np.ndarray]) -> list[Row]:
+    """Programs that look up tuples, one token at a time and compiled."""
+    contexts = (1_000, 1_000_000)
+    x = text(contexts[-1] + STREAMED)
+    cost = {context: _streamed(graph, x[: context + STREAMED]) for context in contexts}
+    kernel = Kernel(graph)
+    per_token = _per_token(lambda: kernel.predict(x), x.size)
+    against = f"stream, {name}, context {contexts[0]:,}"
+    return [
+        *(
+            Row(f"stream, {name}, context {c:,}", cost[c], "us/token", against, cost[c] / cost[contexts[0]])
+            for c in cost
+        ),
+        Row(f"jit, {name}, 10^6 tokens", 1e3 / per_token, "M tokens/s"),
+    ]
+
+
+STREAMED = 2_000  # tokens over which the cost of one is measured
+
+
+def _streamed(graph: Graph, x: np.ndarray, rounds: int = 5) -> float:
+    """Microseconds per token at the end of the text: the best of some rounds, each on the same few tokens."""
+    running = Stream(graph)
+    running.run(x[:-STREAMED])
+    pieces = np.array_split(x[-STREAMED:], rounds)
+    best = float("inf")
+    for piece in pieces:
+        start = time.thread_time()
+        running.run(piece)
+        best = min(best, (time.thread_time() - start) / len(piece) * 1e6)
+    return best
+
+
+def _sum(tokens: int) -> np.ndarray:
+    """A sum with a text of at least this many tokens: about 2 d**2 of them for d digits; its first `tokens`."""
+    rng = np.random.default_rng(2)
+    digits = int((tokens / 1.5) ** 0.5) + 2
+    left, right = ("".join(map(str, rng.integers(10, size=digits))) for _ in range(2))
+    return text_tokens(Sum(left, right))[:tokens]
+
+
+def _universal(tokens: int) -> np.ndarray:
+    """A machine's table and its run."""
+    machine = TuringMachine.random(symbols=15, states=5, seed=0)
+    tape = machine.encode(machine.symbols[:LENGTH])
+    prompt = universal_prompt(machine, tape)
+    run = machine.trace(tape, tokens // (len(tape) + 1))
+    return np.concatenate([prompt[: prompt.index(0) + 1], run])[:tokens]
+
+
 def _per_token(function: object, tokens: int) -> float:
     assert callable(function)
     function()  # compile
@@ -105,5 +176,3 @@ def _start_up() -> list[Row]:
         Row("import rasp", imported, "s", "bare python", imported / bare),
         Row("turing-programs --help", shown, "s", "bare python", shown / bare),
     ]
-
-

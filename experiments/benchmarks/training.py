@@ -13,13 +13,15 @@ from typing import Any
 import numpy as np
 import torch
 
-from compile.model import Transformer, TransformerConfig
-from compile.saving import copy_gpt_neox_weights, gpt_neox_config
+from compile.transformer import Transformer, TransformerConfig
+from compile.transformer.gpt_neox import copy_gpt_neox_weights, gpt_neox_config
 from experiments.benchmarks.rows import Row, seconds
-from experiments.evaluation import answers
-from experiments.packing import IGNORED, Packing
-from experiments.presets import preset
-from experiments.training import Trainer, make_accelerator, masked_loss
+from experiments.evaluation.evaluate import answers
+from experiments.training.loss import weighted_cross_entropy
+from experiments.training.packing import Packing
+from experiments.training.presets import preset
+from experiments.training.timing import choose_precision
+from experiments.training.trainer import Trainer, make_accelerator
 
 LAYERS, WIDTH, HEADS, MASKED = 3, 128, 8, 4
 ROUNDS = 7
@@ -29,7 +31,7 @@ def bench_train(rounds: int = ROUNDS) -> list[Row]:
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     try:
-        return [*training_rows(rounds), *data_rows(), *evaluation_rows()]
+        return [*training_rows(rounds), *precision_rows(rounds), *data_rows(), *evaluation_rows()]
     finally:
         torch.set_num_threads(before)
 
@@ -39,10 +41,17 @@ def neox(vocabulary: int) -> Any:
     from transformers import GPTNeoXConfig, GPTNeoXForCausalLM
 
     config = GPTNeoXConfig(
-        vocab_size=vocabulary, hidden_size=WIDTH, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
-        intermediate_size=4 * WIDTH, max_position_embeddings=512, use_cache=False, attention_dropout=0.0,
-        hidden_dropout=0.0, initializer_range=0.1,  # far from uniform answers, so that equal losses mean something
-    )  # fmt: skip
+        vocab_size=vocabulary,
+        hidden_size=WIDTH,
+        num_hidden_layers=LAYERS,
+        num_attention_heads=HEADS,
+        intermediate_size=4 * WIDTH,
+        max_position_embeddings=512,
+        use_cache=False,
+        attention_dropout=0.0,
+        hidden_dropout=0.0,
+        initializer_range=0.1,  # far from uniform answers, so that equal losses mean something
+    )
     torch.manual_seed(0)
     return GPTNeoXForCausalLM(config)
 
@@ -54,43 +63,48 @@ def ours_like(theirs: Any) -> Transformer:
     return model
 
 
-def batch() -> tuple[torch.Tensor, torch.Tensor]:
+def batch() -> tuple[torch.Tensor, torch.Tensor, torch.Tensor]:
     recipe = preset("tm-cpu")
-    packing = Packing(recipe.make_task(), recipe.lengths, recipe.batch, recipe.context, 0)
-    inputs, targets, _ = packing.batch(0)
-    return torch.from_numpy(inputs), torch.from_numpy(targets)
+    found = Packing(recipe.make_practice(), recipe.lengths, recipe.batch, recipe.context, 0).batch(0)
+    return torch.from_numpy(found.inputs), torch.from_numpy(found.labels), torch.from_numpy(found.weights).float()
 
 
 def training_rows(rounds: int) -> list[Row]:
-    inputs, targets = batch()
+    inputs, labels, weights = batch()
     theirs = neox(len(preset("tm-cpu").make_task().vocabulary))
     ours = ours_like(theirs)
     with torch.no_grad():
-        losses = [masked_loss(logits, targets).item() for logits in (theirs(inputs).logits, ours(inputs))]
+        both = theirs(inputs).logits, ours(inputs)
+        losses = [weighted_cross_entropy(logits, labels, weights).item() for logits in both]
     config = {**ours.config.to_dict(), "encoding": "hard_alibi", "windows": [*range(1, MASKED + 1), *[None] * MASKED]}
     hard = Transformer(TransformerConfig.from_dict(config))
-    runs = {"theirs": _step(theirs, inputs, targets), "rope": _step(ours, inputs, targets),
-            "hard_alibi": _step(hard, inputs, targets)}  # fmt: skip
+    runs = {
+        "theirs": _step(theirs, inputs, labels, weights),
+        "rope": _step(ours, inputs, labels, weights),
+        "hard_alibi": _step(hard, inputs, labels, weights),
+    }
     best = _interleaved(runs, rounds)
     tokens = inputs.numel()
     name = "Hugging Face GPT-NeoX"
     return [
         Row("difference of the loss, identical weights", abs(losses[0] - losses[1]), "nats"),
         Row(f"{name}, training step", tokens / best["theirs"], "tokens/s"),
-        *(Row(f"ours, {label}, training step", tokens / best[label], "tokens/s", name, best["theirs"] / best[label])
-          for label in ("rope", "hard_alibi")),
-    ]  # fmt: skip
+        *(
+            Row(f"ours, {label}, training step", tokens / best[label], "tokens/s", name, best["theirs"] / best[label])
+            for label in ("rope", "hard_alibi")
+        ),
+    ]
 
 
-def _step(model: Any, inputs: torch.Tensor, targets: torch.Tensor) -> Any:
+def _step(model: Any, inputs: torch.Tensor, labels: torch.Tensor, weights: torch.Tensor) -> Any:
     """Forward, backward, clip and AdamW, the same for both; ours is spared the places where no loss is."""
     optimizer = torch.optim.AdamW(model.parameters(), lr=1e-4, fused=True)
-    counted = targets != IGNORED
+    counted = weights > 0
 
     def loss() -> torch.Tensor:
         if isinstance(model, Transformer):
-            return masked_loss(model(inputs, counted), targets[counted])
-        return masked_loss(model(inputs).logits, targets)
+            return weighted_cross_entropy(model(inputs, counted), labels[counted], weights[counted])
+        return weighted_cross_entropy(model(inputs).logits, labels, weights)
 
     def step() -> None:
         loss().backward()
@@ -112,11 +126,25 @@ def _interleaved(runs: dict[str, Any], rounds: int) -> dict[str, float]:
     return best
 
 
+def precision_rows(rounds: int) -> list[Row]:
+    """Preset tm-cpu in both precisions, and which of them `precision: auto` takes on this CPU."""
+    recipe, accelerator = preset("tm-cpu"), make_accelerator("cpu")
+    trainers = {name: Trainer(recipe, accelerator, name) for name in ("float32", "bf16")}
+    best = _interleaved({name: trainer.step for name, trainer in trainers.items()}, rounds)
+    tokens, chosen = recipe.batch * recipe.context, choose_precision(recipe, accelerator).precision
+    rows = [Row(f"tm-cpu in {name}", tokens / best[name], "tokens/s") for name in best]
+    better, label = tokens / min(best.values()), "the better of the two"
+    return [
+        *rows,
+        Row(f"tm-cpu, auto ({chosen})", tokens / best[chosen], "tokens/s", label, tokens / best[chosen] / better),
+    ]
+
+
 def data_rows(steps: int = 4) -> list[Row]:
     """What making the data costs, beside the training step that uses it; 0.05 is the budget."""
     rows = []
     for name in ("tm-cpu", "addition-cpu", "multiplication1-cpu", "sgd-cpu"):
-        trainer = Trainer(preset(name), make_accelerator("cpu", preset(name).precision))
+        trainer = Trainer(preset(name), make_accelerator("cpu"))
         trainer.step()
         best = _interleaved({"data": trainer.batch, "step": trainer.step}, steps)
         rows.append(Row(f"data of {name}", best["data"] * 1e3, "ms", "its training step", best["data"] / best["step"]))

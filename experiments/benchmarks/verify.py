@@ -7,9 +7,10 @@ from functools import partial
 from typing import Any
 
 from experiments.benchmarks.rows import Row
-from proofs_check.pool import DaskPool, InProcess, LocalPool, Pool
-from proofs_check.sampled import CHUNK, Sweep, run_chunk, verify
-from rasp.simulate import batch_traces, random_tables, random_tapes
+from proofs_check.sampled.pool import DaskPool, InProcess, LocalPool, Pool
+from proofs_check.sampled.report import CHUNK, Sweep
+from proofs_check.sampled.sweep import run_chunk, verify
+from rasp.machines.simulate import batch_traces, random_tables, random_tapes
 
 ASKED = 1_000_000  # machines per minute and core
 

@@ -42,6 +42,17 @@ def compile(
     print_rows("compile: 12 symbols x 16 states, n = 1, one core", bench_compile(stock), json)
 
 
+@app.command(epilog="Example:  turing-programs bench decode --longest 100000")
+def decode(
+    longest: Annotated[int, typer.Option(min=1_000, help="Tokens of the longest context.")] = 1_000_000,
+    json: JsonOption = False,
+) -> None:
+    """How fast compiled transformers write: the sparse engine beside torch, contexts of up to a million tokens."""
+    from experiments.benchmarks.decoding import bench_decode
+
+    print_rows("decode: compiled weights, one sequence, CPU time of one core", bench_decode(longest), json)
+
+
 @app.command(epilog="Example:  turing-programs bench train --json")
 def train(json: JsonOption = False) -> None:
     """Tokens per second against Hugging Face's GPT-NeoX, and batched evaluation against one example at a time."""

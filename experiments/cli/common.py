@@ -3,21 +3,19 @@
 from __future__ import annotations
 
 import json
-import os
-import re
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
+
+from experiments.versions import versions
 
 if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.benchmarks.rows import Row
-    from rasp import TuringMachine
 
 MachineArgument = Annotated[
     str,
@@ -29,41 +27,28 @@ MachineArgument = Annotated[
 ]
 INTERRUPTED = 130  # exit code
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
+PrecisionOption = Annotated[str, typer.Option(help="float32 or float64.")]
+ThreadsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="CPU threads.")]
+ExamplesOption = Annotated[int, typer.Option(min=1, help="Problems per length.")]
+MOST = 2**32 - 1  # of a seed
+SeedOption = Annotated[int, typer.Option(min=0, max=MOST, help="Of the test problems.")]
 NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
-PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, or `unbounded`.")]
+PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.")]
 
 
-def read_machine(source: str) -> TuringMachine:
-    """The machine a person named."""
-    from rasp import TuringMachine, load_machine
-
-    size = re.fullmatch(r"random(?::(\d+)x(\d+))?(?::(\d+))?", source)
-    if size:
-        symbols, states, seed = (int(g) if g else d for g, d in zip(size.groups(), (12, 16, 0), strict=True))
-        return TuringMachine.random(symbols=symbols, states=states, seed=seed)
-    if source.startswith("random:"):
-        raise ValueError(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
-    return load_machine(source)
+def read_range(text: str) -> tuple[int, int]:
+    parts = text.split("-")
+    if len(parts) != 2 or not all(part.isdecimal() for part in parts):
+        raise ValueError(f"{text!r} is not a range of lengths such as 2-20")
+    return int(parts[0]), int(parts[1])
 
 
-def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
-    """Refuse an output that cannot be written before the work is done, not after it."""
-    if path is None:
-        return
-    if suffixes and path.suffix not in suffixes:
-        raise ValueError(f"cannot write {str(path)!r}: expected a name ending in {' or '.join(suffixes)}")
-    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
-        raise ValueError(f"cannot write {str(path)!r}: it is a folder, or its folder is missing or not writable")
-
-
-def need_folder(folder: Path | None) -> None:
-    """Make it, or refuse it before the work is done, not after it."""
-    if folder is None:
-        return
-    above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
-    folder.mkdir(parents=True, exist_ok=True)
+def read_numbers(text: str | None) -> tuple[int, ...]:
+    parts = text.replace(" ", "").split(",") if text is not None else []
+    if not all(part.isdecimal() and int(part) > 0 for part in parts):
+        raise ValueError(f"{text!r} is not a list of lengths such as 20,40,60")
+    return tuple(int(part) for part in parts)
 
 
 def print_json(value: Any) -> None:
@@ -116,17 +101,3 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int,
 
 def _figure(value: float) -> str:
     return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.3g}"
-
-
-def versions() -> dict[str, str]:
-    """What a result depends on."""
-    import platform
-    from importlib.metadata import PackageNotFoundError, version
-
-    found = {"python": platform.python_version()}
-    for name in ("turing-programs", "numpy", "numba"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = "not installed"
-    return found

@@ -2,18 +2,14 @@
 
 from __future__ import annotations
 
-import json as jsonlib
 import shlex
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, need_folder, print_json, progress_bar, read_machine, screen, versions
-
-if TYPE_CHECKING:
-    from experiments.comparison.subjects import Settings, Subject
+from experiments.cli.common import JsonOption, ThreadsOption, print_json, progress_bar, read_numbers, screen
 
 CheckpointsArgument = Annotated[
     list[str] | None,
@@ -39,7 +35,6 @@ FromOption = Annotated[
 ]
 OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the page.", show_default="report")]
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core, at most 4.")]
-MOST_WORKERS = 4  # each holds the models of one machine
 
 
 def register(app: typer.Typer) -> None:
@@ -62,6 +57,7 @@ def compare(
     backends: BackendsOption = "hard_alibi,lean,tracr",
     finetune: FinetuneOption = 60,
     workers: WorkersOption = None,
+    threads: ThreadsOption = None,
     output: OutputOption = None,
     source: FromOption = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
@@ -73,27 +69,36 @@ def compare(
     """
     if open_ and source is not None and output is None:
         raise ValueError("--from draws no page unless -o says where; give it, or leave out --open")
-    if source is not None:
-        results = _read(source, given=bool(checkpoints or shipped or machine))
-        folder = output
-    else:
-        from experiments.cli.train import read_numbers
-        from experiments.comparison.subjects import Settings
+    from experiments.comparison.requests import ComparisonRequest, run_comparison
+    from experiments.comparison.subjects import Settings
 
-        chosen = Settings(
-            lengths=tuple(read_numbers(lengths)), steps=steps, seeds=_read_seeds(seeds), examples=examples,
-            finetune=finetune, ns=tuple(read_numbers(n)), backends=tuple(backends.split(",")),
-        )  # fmt: skip
-        subjects = _subjects(checkpoints or [], shipped, machine)
-        folder = output or Path("report")
-        need_folder(folder)
-        results = _measure(subjects, chosen, folder, workers)
-    page = _write(results, folder, measured=source is None)
-    _say(results, page, markdown, json)
-    if open_ and page is not None:
+    settings = Settings(
+        lengths=read_numbers(lengths),
+        steps=steps,
+        seeds=_read_seeds(seeds),
+        examples=examples,
+        finetune=finetune,
+        ns=read_numbers(n),
+        backends=tuple(backends.split(",")),
+    )
+    request = ComparisonRequest(
+        checkpoints=tuple(checkpoints or ()),
+        shipped=shipped,
+        machine=machine,
+        settings=settings,
+        source=source,
+        output=output,
+        workers=workers,
+        threads=threads,
+        command=shlex.join(["turing-programs", *sys.argv[1:]]),
+    )
+    with progress_bar("parts") as progress:
+        found = run_comparison(request, progress)
+    _say(found.results, found.page, markdown, json)
+    if open_ and found.page is not None:
         import webbrowser
 
-        webbrowser.open(page.resolve().as_uri())
+        webbrowser.open(found.page.resolve().as_uri())
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:
@@ -101,61 +106,6 @@ def _read_seeds(text: str) -> tuple[int, ...]:
     if not all(part.isdigit() for part in parts):
         raise ValueError(f"{text!r} is not a list of seeds such as 0,1,2")
     return tuple(map(int, parts))
-
-
-def _subjects(names: list[str], shipped: bool, machine: str | None) -> list[Subject]:
-    """What a person asked for: models by name, all that are shipped, or a machine."""
-    from experiments.comparison.subjects import learned_subject, machine_subjects, shipped_subjects
-    from experiments.shipped import find
-
-    found = [learned_subject(find(name)) for name in names]
-    found += shipped_subjects() if shipped else []
-    found += machine_subjects(read_machine(machine), machine) if machine is not None else []
-    if not found:
-        raise ValueError("nothing to compare; name a folder written by `train`, a --machine, or use --shipped")
-    return found
-
-
-def _measure(subjects: list[Subject], settings: Settings, folder: Path, workers: int | None) -> dict[str, Any]:
-    from experiments.comparison.study import study
-    from proofs_check.pool import available_cores
-
-    chosen = workers or min(available_cores(), MOST_WORKERS)
-    with progress_bar("parts", len(subjects)) as progress:
-        return study(subjects, settings, folder=folder, workers=chosen, command=_command(), versions=_versions(),
-                     progress=progress)  # fmt: skip
-
-
-def _command() -> str:
-    return shlex.join(["turing-programs", *sys.argv[1:]])
-
-
-def _versions() -> dict[str, str]:
-    import torch
-
-    return {**versions(), "torch": torch.__version__}
-
-
-def _write(results: dict[str, Any], folder: Path | None, measured: bool) -> Path | None:
-    """The numbers first: whatever happens to the page, they are not lost."""
-    if folder is None:
-        return None
-    from experiments.comparison.report import write_report, write_results
-
-    need_folder(folder)
-    return write_report(write_results(results, folder) if measured else results, folder)[0]
-
-
-def _read(path: Path, given: bool) -> dict[str, Any]:
-    if given:
-        raise ValueError("--from measures nothing: leave it out, or name no checkpoints, --machine or --shipped")
-    try:
-        results = jsonlib.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError, IsADirectoryError) as error:
-        raise ValueError(f"{path} is not JSON ({error}); give a results.json written by `compare`") from None
-    if not isinstance(results, dict) or not {"machines", "checks", "command", "seed"} <= set(results):
-        raise ValueError(f"{path} was not written by `compare`; give its results.json")
-    return results
 
 
 def _say(results: dict[str, Any], page: Path | None, markdown: bool, json: bool) -> None:

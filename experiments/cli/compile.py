@@ -8,16 +8,8 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import (
-    JsonOption,
-    MachineArgument,
-    NOption,
-    need_folder,
-    print_json,
-    read_machine,
-    screen,
-    versions,
-)
+from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, screen, versions
+from experiments.files import need_folder
 
 
 def register(app: typer.Typer) -> None:
@@ -42,6 +34,7 @@ def compile_command(
 ) -> None:
     """Compile a machine into a transformer that writes its traces: every head labelled with what it does."""
     from compile import compile_machine
+    from experiments.machines import read_machine
     from rasp import make_simulable
 
     need_folder(output)
@@ -59,8 +52,14 @@ def compile_command(
         model.save_pretrained(output)
     report = {"machine": machine, "n": n, "steps": steps, **_sizes(model, backend), "seconds": seconds}
     if json:
-        print_json({**report, "summary": [row._asdict() for row in model.summary()],
-                    "output": str(output) if output else None, "versions": versions()})  # fmt: skip
+        print_json(
+            {
+                **report,
+                "summary": [row._asdict() for row in model.summary()],
+                "output": str(output) if output else None,
+                "versions": versions(),
+            }
+        )
         return
     _print(model, report)
     if output is not None:

@@ -11,7 +11,8 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, need_output, print_json, read_machine
+from experiments.cli.common import JsonOption, NOption, PackingOption, print_json
+from experiments.files import need_output
 
 
 def register(app: typer.Typer) -> None:
@@ -71,6 +72,7 @@ def graph(
 def _program(name: str, machine: str, n: int, packing: str) -> tuple[Callable[..., Any], int]:
     """The function, and how many sequences it takes; whole-number parameters of library functions are set to 1."""
     if name in ("next_token_turing", "next_tokens"):
+        from experiments.machines import read_machine
         from rasp import next_tokens
 
         chosen = read_machine(machine)

@@ -7,11 +7,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, need_output, print_json, read_machine
+from experiments.cli.common import JsonOption, NOption, PrecisionOption, ThreadsOption, print_json
+from experiments.files import need_output
 
 if TYPE_CHECKING:
     from experiments.inspections import Scene
-    from rasp import TuringMachine
 
 ModelArgument = Annotated[
     str | None, typer.Argument(help="`compiled`, the folder of a model, or the name of a shipped checkpoint.")
@@ -54,6 +54,8 @@ def inspect(
     tags: TagsOption = None,
     free: FreeOption = False,
     gallery: GalleryOption = None,
+    precision: PrecisionOption = "float32",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Write one self-contained HTML page: tapes, predictions, and the attention of every head, step by step."""
@@ -65,86 +67,37 @@ def inspect(
         return
     if model is None:
         raise ValueError("name a model (`compiled`, or a folder), or give --gallery FOLDER")
-    from experiments.inspections import inspect_scene, need_same_language
+    from experiments.inspections import InspectionRequest, inspect_request
 
-    names = [name for name in (model, against) if name is not None]
-    saved = [_load(name) for name in names]
-    scene = _scene(saved, machine, tape, steps, n, tags)
-    models = [_compile(scene, backend, n) if m is None else m for m in saved]
-    for name, made in zip(names, models, strict=True):
-        need_same_language(made, scene, name)
-    titles = tuple(f"compiled ({backend})" if m is None else name for name, m in zip(names, saved, strict=True))
-    page = inspect_scene(models[0], scene, models[1] if against else None, titles, free)
+    request = InspectionRequest(
+        model=model,
+        against=against,
+        machine=machine,
+        tape=tape,
+        steps=steps,
+        backend=backend,
+        n=n,
+        tags=tags,
+        free=free,
+        precision=precision,
+        threads=threads,
+    )
+    page, scene = inspect_request(request)
     path = page.save(output or Path("inspector.html"))
     _report(path, scene, page.data, json)
     if open_:
         _open(path)
 
 
-def _load(name: str) -> Any:
-    """The model a person named; None: to be compiled."""
-    if name == "compiled":
-        return None
-    from compile import Transformer
-    from experiments.shipped import find
-
-    folder = find(name)
-    if not folder.is_dir():
-        raise ValueError(f"{name!r} is neither `compiled`, the folder of a model, nor a shipped checkpoint")
-    return Transformer.from_pretrained(folder)
-
-
-def _scene(
-    saved: list[Any], name: str | None, tape: str | None, steps: int, n: int, tags: bool | None
-) -> Scene:  # fmt: skip
-    """The machine and tape that were asked for, in the language of the models that are there already."""
-    from experiments.cli.run import cells_to_tag, first_tape, kinds_of_tags
-    from experiments.inspections import machine_scene, task_scene
-    from rasp import make_simulable
-
-    model = next((m for m in saved if m is not None), None)
-    if name is None and model is None:
-        raise ValueError("say which machine to compile, for example: turing-programs inspect compiled bb4")
-    own = None if model is None else _machine_of(model)
-    if name is None and own is None:
-        return task_scene(model)
-    chosen = read_machine(name) if name is not None else own
-    assert chosen is not None
-    start = first_tape(chosen, name or "random", tape, steps, None)
-    kinds = kinds_of_tags(model, chosen) if own else 1
-    wants_tags = tags if tags is not None else kinds > 1 or model is None
-    if not wants_tags:
-        return machine_scene(chosen, start, steps)
-    tagged = make_simulable(chosen, cells_to_tag(len(start) - 3, n, kinds), n)
-    at = chosen.decode(start)
-    return machine_scene(tagged.machine, tagged.encode(at.cells, at.head, at.state), steps, chosen.name)
-
-
-def _machine_of(model: Any) -> TuringMachine | None:
-    """The machine a model carries, if its tokens are that machine's."""
-    from rasp.formats import from_json
-
-    text = model.config.extra.get("machine")
-    machine = from_json(text) if isinstance(text, str) else None
-    return machine if machine and tuple(model.config.token_names[: machine.base]) == machine.vocabulary else None
-
-
-def _compile(scene: Scene, backend: str, n: int) -> Any:
-    from compile import compile_machine
-
-    assert scene.machine is not None
-    steps = max(1, len(scene.trace) // scene.given - 1)
-    options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if backend == "tracr" else {}
-    return compile_machine(scene.machine, backend=backend, n=n, steps=steps, check=False, **options)
-
-
 def _report(path: Path, scene: Scene, data: dict[str, Any], as_json: bool) -> None:
     size, tokens = path.stat().st_size, len(scene.trace)
-    right = [sum(m["predictions"][i] == data["truth"][i] for i in range(scene.given - 1, tokens - 1))
-             for m in data["models"]]  # fmt: skip
+    right = [
+        sum(m["predictions"][i] == data["truth"][i] for i in range(scene.given - 1, tokens - 1)) for m in data["models"]
+    ]
     if as_json:
-        print_json({"output": str(path), "bytes": size, "tokens": tokens, "predicted": tokens - scene.given,
-                    "right": right})  # fmt: skip
+        print_json(
+            {"output": str(path), "bytes": size, "tokens": tokens, "predicted": tokens - scene.given, "right": right}
+        )
         return
     said = " and ".join(map(str, right))
     typer.echo(f"wrote {path} ({size / 1000:,.0f} KB): {tokens} tokens, {said} of {tokens - scene.given} right")

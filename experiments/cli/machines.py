@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, read_machine, screen
+from experiments.cli.common import JsonOption, print_json, screen
 
 
 def register(app: typer.Typer) -> None:
@@ -31,11 +31,13 @@ def machines(
             raise ValueError("-o needs a machine: name one, for example `turing-programs machines bb4 -o bb4.svg`")
         _list(json)
         return
+    from experiments.machines import read_machine
+
     chosen = read_machine(machine)
     if output is not None:
         _write(chosen, output)
     if json:
-        from rasp.formats import to_json
+        from rasp.formats.json import to_json
 
         typer.echo(to_json(chosen))
     elif output is None:
@@ -66,7 +68,7 @@ def _list(json: bool) -> None:
 
 def _write(machine: object, output: Path) -> None:
     from rasp import TuringMachine, save_machine
-    from rasp.state_graph import draw_machine
+    from rasp.machines.state_graph import draw_machine
 
     assert isinstance(machine, TuringMachine)
     if output.suffix in (".svg", ".png", ".pdf", ".dot"):

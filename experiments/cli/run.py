@@ -2,28 +2,28 @@
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from experiments.cli import problem_display
 from experiments.cli.common import (
     JsonOption,
     MachineArgument,
-    NOption,
     PackingOption,
+    PrecisionOption,
+    ThreadsOption,
     print_json,
     progress_bar,
-    read_machine,
     versions,
 )
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from experiments.playback import Playback, Writer
+    from experiments.playback import Playback, PlaybackRequest, PlayedRun
     from rasp import TuringMachine
-    from rasp.machine import Configuration
+    from rasp.machines.machine import Configuration
 
 MOST_LINES = 240  # longer runs are shown by their beginning and end
 
@@ -31,7 +31,13 @@ TapeArgument = Annotated[
     str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
 ]
 StepsOption = Annotated[int, typer.Option("--steps", "-t", help="Stop here if it has not halted.")]
-OnOption = Annotated[str, typer.Option(help="machine, rasp, compiled, or the folder of a compiled model.")]
+OnOption = Annotated[
+    str,
+    typer.Option(
+        help="machine, rasp, universal, compiled, or the folder of a compiled model; "
+        "of a problem: program, compiled or a checkpoint."
+    ),
+]
 EngineOption = Annotated[str, typer.Option(help="How rasp runs: jit, stream, graph, eager or reference.")]
 TagsOption = Annotated[
     bool | None,
@@ -48,7 +54,8 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs run bb4  ·  turing-programs run palindrome 10101  ·  "
         "turing-programs run random:12x16:7 --on rasp --steps 40  ·  turing-programs run bb4 --on rasp --tags  ·  "
-        "turing-programs run bb4 --on compiled"
+        "turing-programs run bb4 --on compiled  ·  turing-programs run bb3 --on universal  ·  "
+        "turing-programs run addition 4324+139 --on compiled"
     )(run)
 
 
@@ -57,122 +64,65 @@ def run(
     tape: TapeArgument = None,
     steps: StepsOption = 200,
     on: OnOption = "machine",
-    n: NOption = 1,
+    n: Annotated[int | None, typer.Option("--n", help="The program hashes n+1 tokens; 1, for problems 4.")] = None,
     packing: PackingOption = "paper",
     engine: EngineOption = "jit",
     tags: TagsOption = None,
     room: RoomOption = None,
     backend: BackendOption = "lean",
+    precision: PrecisionOption = "float32",
+    threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
     """Run a machine on a tape: by itself, by the RASP program, or inside a transformer, checked as it goes.
 
     Exit code 1 if a transformer departs from the machine; the RASP program may, and is shown where and why.
     """
-    from experiments.playback import play
-    from rasp import make_simulable
-    from rasp.engines import check_engine
-    from rasp.turing import check_packing
+    from rasp.programs.tasks import is_task
 
-    check_engine(engine)
-    chosen = read_machine(machine)
-    check_packing(n, chosen.base, packing)
-    start = first_tape(chosen, machine, tape, steps, room)
-    model = _saved_model(on)
-    kinds = kinds_of_tags(model, chosen)
-    wants_tags = tags if tags is not None else on == "compiled" or kinds > 1
-    tagged = make_simulable(chosen, cells_to_tag(len(start) - 3, n, kinds), n) if wants_tags else None
-    runs, decode = (tagged.machine, tagged.decode) if tagged else (chosen, chosen.decode)
-    at = chosen.decode(start)
-    first = tagged.encode(at.cells, at.head, at.state) if tagged else start
-    if tagged and packing == "paper" and on == "rasp":
-        packing = "unbounded"  # tags are there to lift the limits; the step bound is one of them
-    true_steps = len(chosen.trace(start, steps)) // (len(start) + 1) - 1
-    writer = _writer(on, runs, n, packing, engine, backend, true_steps, model)
+    if is_task(machine):
+        from experiments.problems import ProblemRequest
+
+        request = ProblemRequest(
+            task=machine, problem=tape, on=on, n=n, backend=backend, precision=precision, threads=threads
+        )
+        problem_display.work_out(request, json)
+        return
+    from experiments.playback import PlaybackRequest, play_request
+
+    asked = PlaybackRequest(
+        machine=machine,
+        tape=tape,
+        steps=steps,
+        on=on,
+        n=1 if n is None else n,
+        packing=packing,
+        engine=engine,
+        tags=tags,
+        room=room,
+        backend=backend,
+        precision=precision,
+        threads=threads,
+    )
     with progress_bar("tokens") as progress:
-        playback = play(runs, first, steps, writer, progress)
+        played = play_request(asked, progress)
     if json:
-        print_json({"machine": machine, "on": on, **_report(playback, chosen, decode, n, packing)})
+        print_json({"machine": machine, "on": on, **_report(played, asked.n)})
     else:
-        _print(playback, chosen, decode, on, n, packing)
-    if not playback.correct and on not in ("machine", "rasp"):
+        _print(played, asked)
+    if not played.playback.correct and on not in ("machine", "rasp"):
         raise typer.Exit(1)
-
-
-def first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, room: bool | None) -> list[int]:
-    from rasp.formats import default_tape
-
-    if tape is None and name.startswith("random"):
-        cells = [chosen.symbols[(7 * i + 3) % len(chosen.symbols)] for i in range(8)]
-        start = chosen.encode(cells, head=4)
-    else:
-        start = chosen.parse_tape(default_tape(name) if tape is None else tape)
-    wants_room = bool(chosen.final) if room is None else room
-    return chosen.with_room(start, steps) if wants_room else start
-
-
-def _writer(
-    on: str, machine: TuringMachine, n: int, packing: str, engine: str, backend: str, steps: int, model: Any
-) -> Writer | None:
-    """Who continues the prompt; None for the machine itself."""
-    if on == "machine":
-        return None
-    from rasp.formats import to_json
-
-    if on == "rasp":
-        from rasp import generate
-
-        return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)[len(prompt) :].tolist()
-    if model is None:
-        from compile import compile_machine
-
-        model = compile_machine(machine, backend=backend, n=n, steps=max(steps, 1))
-    elif model.config.extra.get("machine") != to_json(machine):
-        raise ValueError(f"the model in {on} was compiled for another machine; compile this one, or run that one")
-    import torch
-
-    torch.set_num_threads(1)  # one token of one tape at a time: threads would only wait for each other
-    return lambda prompt, count: model.stream(prompt, count)  # type: ignore[no-any-return]
-
-
-def _saved_model(on: str) -> Any:
-    """The model in the folder that --on names, if it names one."""
-    if on in ("machine", "rasp", "compiled"):
-        return None
-    if not Path(on).is_dir():
-        raise ValueError(f"--on {on!r} is neither machine, rasp, compiled nor the folder of a compiled model")
-    from compile import Transformer
-
-    model = Transformer.from_pretrained(on)
-    if "machine" not in model.config.extra:
-        raise ValueError(f"the model in {on} was not compiled from a machine")
-    return model
-
-
-def kinds_of_tags(model: Any, chosen: TuringMachine) -> int:
-    """How many tags the machine of a saved model has (1: none)."""
-    from rasp.formats import from_json
-
-    return 1 if model is None else len(from_json(model.config.extra["machine"]).symbols) // len(chosen.symbols)
-
-
-def cells_to_tag(needed: int, n: int, kinds: int) -> int:
-    """How many cells to tag: those needed, or as many more as make use of all the tags the model knows."""
-    from rasp.simulable import tag_row
-
-    while kinds > 1 and max(tag_row(needed, n)) + 1 < kinds:
-        needed += 1
-    return needed
 
 
 # --- showing ----------------------------------------------------------------------------------------------------------
 
 
-def _report(playback: Playback, chosen: TuringMachine, decode: Any, n: int, packing: str) -> dict[str, Any]:
+def _report(played: PlayedRun, n: int) -> dict[str, Any]:
     from experiments.playback import explain
 
+    playback, chosen = played.playback, played.chosen
     last = playback.tapes[-1] if playback.correct else playback.tapes[-2]
-    at = decode(last)
+    at = played.decode(last)
     divergence = playback.divergence
     return {
         "steps": playback.steps,
@@ -182,16 +132,17 @@ def _report(playback: Playback, chosen: TuringMachine, decode: Any, n: int, pack
         "state": at.state,
         "non_blank": sum(cell != chosen.blank for cell in at.cells),
         "divergence": None if divergence is None else divergence.__dict__,
-        "explanation": None if divergence is None else explain(playback, n, packing),
+        "explanation": None if divergence is None else explain(playback, n, played.packing),
         "n": n,
-        "packing": packing,
+        "packing": played.packing,
         "versions": versions(),
     }
 
 
-def _print(playback: Playback, chosen: TuringMachine, decode: Any, on: str, n: int, packing: str) -> None:
+def _print(played: PlayedRun, asked: PlaybackRequest) -> None:
     from rich.console import Console
 
+    playback, chosen = played.playback, played.chosen
     console = Console(highlight=False, soft_wrap=True)
     good = playback.tapes if playback.correct else playback.tapes[:-1]
     width = max(len(name) for name in chosen.states)
@@ -200,10 +151,10 @@ def _print(playback: Playback, chosen: TuringMachine, decode: Any, on: str, n: i
             if step == MOST_LINES // 2:
                 console.print(f"   ...   {len(good) - MOST_LINES:,} steps not shown", style="dim")
             continue
-        console.print(_line(step, decode(tape), width))
+        console.print(_line(step, played.decode(tape), width))
     if not playback.correct:
-        _print_divergence(console, playback, on, n, packing)
-    console.print(_verdict(playback, decode(good[-1]), chosen, on))
+        _print_divergence(console, playback, asked.on, asked.n, played.packing)
+    console.print(_verdict(playback, played.decode(good[-1]), chosen, asked.on))
 
 
 def _line(step: int, at: Configuration, width: int) -> Text:

@@ -8,20 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import (
-    JsonOption,
-    NOption,
-    PackingOption,
-    need_folder,
-    need_output,
-    print_json,
-    progress_bar,
-    screen,
-    versions,
-)
+from experiments.cli.common import JsonOption, NOption, PackingOption, print_json, progress_bar, screen, versions
+from experiments.files import need_folder, need_output
 
 if TYPE_CHECKING:
-    from proofs_check.proving import ProofReport
+    from proofs_check.formal.check import FormalReport
+    from proofs_check.sampled.report import Report
+    from proofs_check.symbolic.proving import ProofReport
 
 
 def register(app: typer.Typer) -> None:
@@ -34,7 +27,7 @@ def register(app: typer.Typer) -> None:
     )(exhaust)
     app.command(
         epilog="Examples:  turing-programs prove  ·  turing-programs prove step keys  ·  "
-        "turing-programs prove --no-mutants --certificate smt/"
+        "turing-programs prove --formal --certificate proof/"
     )(prove)
     app.command(epilog="Example:  turing-programs theorem -o theorem/")(theorem)
 
@@ -61,6 +54,9 @@ def verify(
     ] = None,
     engine: Annotated[str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.")] = "jit",
     program: Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")] = None,
+    corners: Annotated[
+        bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
+    ] = True,
     output: OutputOption = None,
     json: JsonOption = False,
 ) -> None:
@@ -73,19 +69,47 @@ def verify(
     need_output(output, (".json", ".txt"))
     with progress_bar("machines", machines) as progress:
         report = run_verify(
-            machines, symbols=symbols, states=states, length=_length(length), steps=steps, n=n, packing=packing,
-            seed=seed, strict_in_memory=strict_in_memory, workers=workers, dask=dask, resume=resume, engine=engine,
-            progress=progress, program=program,
-        )  # fmt: skip
-    result = {**report.to_json(), "versions": versions()}
+            machines,
+            symbols=symbols,
+            states=states,
+            length=_length(length),
+            steps=steps,
+            n=n,
+            packing=packing,
+            seed=seed,
+            strict_in_memory=strict_in_memory,
+            workers=workers,
+            dask=dask,
+            resume=resume,
+            engine=engine,
+            progress=progress,
+            program=program,
+        )
+    unusual = _verify_corners(seed) if corners and program is None else {}
+    result = {**report.to_json(), "corners": {c: r.result() for c, r in unusual.items()}, "versions": versions()}
     if output is not None:
         output.write_text(jsonlib.dumps(result, indent=2) if output.suffix == ".json" else report.render() + "\n")
     if json:
         print_json(result)
     else:
-        _say(report.render(), report.ok)
-    if not report.ok:
+        _say("\n".join([report.render(), *(_corner_line(c, r) for c, r in unusual.items())]), report.ok)
+    if not (report.ok and all(r.ok for r in unusual.values())):
         raise typer.Exit(1)
+
+
+def _verify_corners(seed: int) -> dict[str, Report]:
+    from proofs_check.sampled.corners import CORNERS, verify_corners
+
+    with progress_bar("corners", len(CORNERS)) as progress:
+        return verify_corners(seed=seed, progress=progress)
+
+
+def _corner_line(name: str, report: Report) -> str:
+    s, t = report.sweep, report.tally
+    return (
+        f"{name}: {t.machines:,} runs of {s.symbols} x {s.states}, {s.longest} cells, {s.steps} steps, n = {s.n}, "
+        f"{s.packing}: {t.violations} violations"
+    )
 
 
 def _length(text: str) -> int | tuple[int, int]:
@@ -118,9 +142,15 @@ def exhaust(
 
     with progress_bar("parts") as progress:
         report = every_machine(
-            symbols, states, length, n, steps, packing, program=program,
+            symbols,
+            states,
+            length,
+            n,
+            steps,
+            packing,
+            program=program,
             progress=lambda _, done, total: progress(done, total),
-        )  # fmt: skip
+        )
     if json:
         first = report.first.render() if report.first else None
         print_json({**asdict(report), "first": first, "holds": report.holds, "versions": versions()})
@@ -140,53 +170,95 @@ def exhaust(
 def prove(
     lemmas: Annotated[list[str] | None, typer.Argument(help="Only these lemmas, by name. Default: all.")] = None,
     mutants: Annotated[bool, typer.Option("--mutants/--no-mutants", help="Also refute wrong programs.")] = True,
+    formal: Annotated[
+        bool | None,
+        typer.Option(
+            "--formal/--no-formal", help="Insist on the proof in Coq, or leave it out. Default: if coqc is found."
+        ),
+    ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write each claim as SMT-LIB to this folder, for another solver.")
+        Path | None, typer.Option(help="Write each claim to this folder: SMT-LIB for another solver, .v files for Coq.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
-    """Prove the lemmas for all machines at once with z3, and see that they fail on wrong programs.
+    """Prove the theorem for all machines at once: with Coq, and the lemmas with z3, which must fail on wrong programs.
 
-    Exit code 0 if every lemma is proved and every wrong program refuted, 1 otherwise.
+    Exit code 0 if every claim is proved and every wrong program refuted, 1 otherwise.
     """
-    from proofs_check.certificates import write_certificates
-    from proofs_check.proving import prove as run_prove
+    from proofs_check.formal.check import MISSING, find_coqc, need_coqc
+    from proofs_check.symbolic.proving import prove as run_prove
 
     chosen = lemmas or None
+    if formal:
+        need_coqc()
     with progress_bar("claims and wrong programs") as progress:
         report = run_prove(chosen, with_mutants=mutants, progress=lambda _, done, total: progress(done, total))
-    written = len(write_certificates(certificate, chosen)) if certificate is not None else 0
+    wanted = formal is True or (formal is None and chosen is None)
+    theorems = _check_formally() if wanted and find_coqc() else None
+    written = _write_certificates(certificate, chosen, wanted) if certificate is not None else []
+    all_proved = report.all_proved and (theorems is None or theorems.all_proved)
     if json:
-        print_json(report.to_json())
+        found = {"formal": theorems.to_json(), "trouble": theorems.trouble} if theorems else {}
+        print_json({**report.to_json(), "all_proved": all_proved, **found})
     else:
-        _print_proofs(report)
-        if certificate is not None:
-            typer.echo(f"wrote {written} SMT-LIB files to {certificate}")
-    if not report.all_proved:
+        _print_proofs(report, theorems, all_proved)
+        for line in written:
+            typer.echo(line)
+    if wanted and theorems is None:
+        typer.echo(f"{MISSING}; the claims it proves for every machine and length were left out", err=True)
+    if not all_proved:
         raise typer.Exit(1)
 
 
-def _print_proofs(report: ProofReport) -> None:
+def _check_formally() -> FormalReport:
+    from proofs_check.formal.check import check
+
+    with progress_bar("files of the proof in Coq") as progress:
+        return check(progress=lambda _, done, total: progress(done, total))
+
+
+def _write_certificates(folder: Path, chosen: list[str] | None, formal: bool) -> list[str]:
+    from proofs_check.formal.check import write_proof
+    from proofs_check.symbolic.certificates import write_certificates
+
+    said = [f"wrote {len(write_certificates(folder, chosen))} SMT-LIB files to {folder}"]
+    if formal:
+        said.append(
+            f"wrote {len(write_proof(folder))} Coq files to {folder}; order.txt has the order to compile them in"
+        )
+    return said
+
+
+def _print_proofs(report: ProofReport, theorems: FormalReport | None, all_proved: bool) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("lemma", "claim, and for what", "result", "seconds", "wrong programs"):
+    for heading in ("name", "claim, and for what", "by", "result", "seconds", "wrong programs"):
         table.add_column(heading, justify="right" if heading == "seconds" else "left")
+    for claim in theorems.claims if theorems else ():
+        style = "green" if claim.result == "proved" else "bold red"
+        resting = "rests on Coq alone" if claim.assumptions == "closed" else f"rests on {claim.assumptions}"
+        words = Text(f"{claim.claim}\n").append(claim.scope, style="dim")
+        table.add_row(claim.theorem, words, "Coq", Text(claim.result, style), f"{claim.seconds:.2f}", resting)
     for row in report.lemmas:
         style = "green" if row.result == "proved" else "bold red"
         caught = f"{row.mutants_caught} of {len(row.mutants)} refuted" if row.mutants else ""
-        claim = Text(f"{row.claim}\n").append(row.scope, style="dim")
-        table.add_row(row.name, claim, Text(row.result, style), f"{row.seconds:.2f}", caught)
+        words = Text(f"{row.claim}\n").append(row.scope, style="dim")
+        table.add_row(row.name, words, "z3", Text(row.result, style), f"{row.seconds:.2f}", caught)
         if row.witness:
             table.add_row("", Text(row.witness))
     console = screen()
     console.print(table)
+    for trouble in theorems.trouble if theorems else ():
+        console.print(trouble, style="bold red", markup=False)
     tried = any(row.mutants for row in report.lemmas)
     proved = "every lemma is proved" + (", and refuted on every wrong program" if tried else "")
-    verdict = proved if report.all_proved else "NOT everything was proved"
-    console.print(verdict, style="bold green" if report.all_proved else "bold red")
+    if theorems:
+        proved += f"; every theorem is proved in Coq {theorems.coq}, from no axioms"
+    verdict = proved if all_proved else "NOT everything was proved"
+    console.print(verdict, style="bold green" if all_proved else "bold red")
 
 
 def theorem(

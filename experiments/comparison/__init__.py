@@ -22,7 +22,27 @@ from experiments.comparison.simulators import (
 from experiments.comparison.trials import Trial
 
 __all__ = [
-    "Checks", "Comparison", "Cost", "Description", "Disagreement", "Failure", "KINDS", "Learned", "PLACES", "Program",
-    "Simulator", "Trial", "TrueMachine", "anatomy", "compare", "cost", "describe", "first_failure", "flops_per_token",
-    "fresh_tapes", "repetitive_tapes", "steps_needed", "with_ratios",
-]  # fmt: skip
+    "Checks",
+    "Comparison",
+    "Cost",
+    "Description",
+    "Disagreement",
+    "Failure",
+    "KINDS",
+    "Learned",
+    "PLACES",
+    "Program",
+    "Simulator",
+    "Trial",
+    "TrueMachine",
+    "anatomy",
+    "compare",
+    "cost",
+    "describe",
+    "first_failure",
+    "flops_per_token",
+    "fresh_tapes",
+    "repetitive_tapes",
+    "steps_needed",
+    "with_ratios",
+]

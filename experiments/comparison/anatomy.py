@@ -8,7 +8,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from rasp import TuringMachine
-from rasp.tape import eos, sep
+from rasp.machines.tape import eos, sep
 
 PLACES = {
     "near head": "one of the three tokens that a step can change: the state's old place and its two neighbours",
@@ -89,7 +89,10 @@ def anatomy(simulator: str, failures: Iterable[Failure], tapes: int, shown: int 
     places, kinds = Counter(f.place for f in found), Counter(f.kind for f in found)
     examples = [f for kind in KINDS for f in [f for f in found if f.kind == kind][:shown]]
     return {
-        "simulator": simulator, "wrong": len(found), "tapes": tapes,
-        "places": {place: places[place] for place in PLACES}, "kinds": {kind: kinds[kind] for kind in KINDS},
+        "simulator": simulator,
+        "wrong": len(found),
+        "tapes": tapes,
+        "places": {place: places[place] for place in PLACES},
+        "kinds": {kind: kinds[kind] for kind in KINDS},
         "examples": [f.to_dict() for f in examples],
-    }  # fmt: skip
+    }

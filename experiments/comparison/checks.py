@@ -13,9 +13,9 @@ import numpy as np
 import numpy.typing as npt
 
 from experiments.comparison.simulators import Description, IntArray, Program
-from proofs_check.batched import wrong_by_repeat
+from proofs_check.sampled.batched import wrong_by_repeat
 from rasp import TuringMachine
-from rasp.tape import sep
+from rasp.machines.tape import sep
 
 
 class Disagreement(ValueError):

@@ -10,9 +10,10 @@ from typing import Any
 import numpy as np
 from torch import nn
 
-from compile.model import Block, Transformer
+from compile.transformer import Transformer
+from compile.transformer.model import Block
 from experiments.comparison.simulators import IntArray, Learned, Simulator
-from rasp.tape import sep
+from rasp.machines.tape import sep
 
 COMPARED = ("parameters", "nonzero", "flops_per_token", "tokens_per_second", "bytes", "cache_bytes", "seconds_to_make")
 

@@ -29,10 +29,17 @@ from experiments.comparison.writing import becoming
 
 # Told apart by colour-blind readers, and by lightness alone. report.css has the same names for light and dark.
 COLOURS = {
-    "text": "#14181f", "quiet": "#5b6471", "line": "#d5dae2",
-    "learned": "#c75001", "own": "#9c2f6b", "machine": "#7a8391",
-    "n1": "#a9cfee", "n2": "#62a5da", "n3": "#1f76b8", "n4": "#0b4272",
-}  # fmt: skip
+    "text": "#14181f",
+    "quiet": "#5b6471",
+    "line": "#d5dae2",
+    "learned": "#c75001",
+    "own": "#9c2f6b",
+    "machine": "#7a8391",
+    "n1": "#a9cfee",
+    "n2": "#62a5da",
+    "n3": "#1f76b8",
+    "n4": "#0b4272",
+}
 MARKERS = {"n1": "o", "n2": "s", "n3": "^", "n4": "D", "learned": "o", "own": "v"}
 LEAST = 1e-4  # share of wrong tokens from which on the scale is logarithmic
 PIXELS = 100  # of an inch, at most
@@ -83,8 +90,15 @@ def difficulty_figure(results: Results) -> Any | None:
         axes.set_ylim(-0.03, 1.03)
     panels[0].set_ylabel("learned: next tapes right")
     handles = panels[0].get_legend_handles_labels()[0]
-    figure.legend(handles, ["every such gram is unique", "one is repeated"], loc="outside upper center", ncols=2,
-                  frameon=False, fontsize=9, labelcolor=COLOURS["text"])  # fmt: skip
+    figure.legend(
+        handles,
+        ["every such gram is unique", "one is repeated"],
+        loc="outside upper center",
+        ncols=2,
+        frameon=False,
+        fontsize=9,
+        labelcolor=COLOURS["text"],
+    )
     return figure
 
 
@@ -136,8 +150,11 @@ def _lines(axes: Any, results: Results, family: Family, measure: str, across: st
     if family.kind == "program" or len(names) < 2:
         return
     for name in names:
-        points = sorted((row[across], 1 - row["accuracy"] if measure == "token" else row["accuracy"])
-                        for row in rows if row["machine"] == name)  # fmt: skip
+        points = sorted(
+            (row[across], 1 - row["accuracy"] if measure == "token" else row["accuracy"])
+            for row in rows
+            if row["machine"] == name
+        )
         axes.plot(*zip(*points, strict=True), color=_colour(family), linewidth=0.7, alpha=0.45)
 
 

@@ -54,8 +54,10 @@ def _program_headline(results: Results) -> str:
     best = max(programs_of(results), key=lambda family: family.n or 0)
     found = shares(results, best)
     longest = max(row["length"] for row in rows_of(results, best, measure="tape"))
-    return (f"Interpreted or compiled, the program errs exactly where the theorem says: with n = {best.n} it writes "
-            f"{percent(found[max(found)].mean)} of tapes of {longest} cells right.")  # fmt: skip
+    return (
+        f"Interpreted or compiled, the program errs exactly where the theorem says: with n = {best.n} it writes "
+        f"{percent(found[max(found)].mean)} of tapes of {longest} cells right."
+    )
 
 
 def findings(results: Results) -> list[str]:
@@ -76,8 +78,10 @@ def _likeness(results: Results) -> str:
     n = min(apart, key=lambda n: apart[n])
     if apart[n] > ALIKE:
         return ""
-    return (f"From {min(found):g}x to {max(found):g}x, learned models are right about as often as the program that "
-            f"looks for the last {(n or 0) + 1} tokens, n = {n} (on average {digits(apart[n])} apart).")  # fmt: skip
+    return (
+        f"From {min(found):g}x to {max(found):g}x, learned models are right about as often as the program that "
+        f"looks for the last {(n or 0) + 1} tokens, n = {n} (on average {digits(apart[n])} apart)."
+    )
 
 
 def _mechanism(results: Results) -> str:
@@ -92,8 +96,10 @@ def _mechanism(results: Results) -> str:
         many = f" in {counts['found']} of {len(found)} models{partly}" if len(found) > 1 or partly else ""
         said = f"Training found the compiled program's match head{many}"
     agreement, baseline = (sum(row[key] for row in found) / len(found) for key in ("agreement", "baseline"))
-    return (f"{said}: the learned head most like it shares {percent(agreement)} of its attention, where position alone "
-            f"explains {percent(baseline)}.")  # fmt: skip
+    return (
+        f"{said}: the learned head most like it shares {percent(agreement)} of its attention, where position alone "
+        f"explains {percent(baseline)}."
+    )
 
 
 def _difficulty(results: Results) -> str:
@@ -101,11 +107,14 @@ def _difficulty(results: Results) -> str:
     gram = telling_gram(results, learned) if learned else None
     if learned is None or gram is None:
         return ""
-    unique, repeated = (pooled(rows_of(results, learned, "difficulty", gram=gram, group=group))
-                        for group in ("unique", "repeated"))  # fmt: skip
-    return (f"Where the next tape repeats a {gram}-gram, the program that looks at {gram} tokens is always wrong; "
-            f"learned models are right on {percent(repeated[0] / repeated[1])} of {repeated[1]:,} such tapes, and on "
-            f"{percent(unique[0] / unique[1])} of {unique[1]:,} without a repeat.")  # fmt: skip
+    unique, repeated = (
+        pooled(rows_of(results, learned, "difficulty", gram=gram, group=group)) for group in ("unique", "repeated")
+    )
+    return (
+        f"Where the next tape repeats a {gram}-gram, the program that looks at {gram} tokens is always wrong; "
+        f"learned models are right on {percent(repeated[0] / repeated[1])} of {repeated[1]:,} such tapes, and on "
+        f"{percent(unique[0] / unique[1])} of {unique[1]:,} without a repeat."
+    )
 
 
 def _anatomy(results: Results) -> str:
@@ -115,9 +124,11 @@ def _anatomy(results: Results) -> str:
         return ""
     wrong = found["wrong"]
     kind, place = (max(found[key].items(), key=lambda item: item[1]) for key in ("kinds", "places"))
-    return (f"Of {wrong:,} tapes that learned models get wrong, {percent(kind[1] / wrong)} go wrong "
-            f"{KINDS.get(kind[0], kind[0])}; the first wrong token is {PLACES.get(place[0], place[0])} in "
-            f"{percent(place[1] / wrong)}.")  # fmt: skip
+    return (
+        f"Of {wrong:,} tapes that learned models get wrong, {percent(kind[1] / wrong)} go wrong "
+        f"{KINDS.get(kind[0], kind[0])}; the first wrong token is {PLACES.get(place[0], place[0])} in "
+        f"{percent(place[1] / wrong)}."
+    )
 
 
 def _training(results: Results) -> str:
@@ -139,5 +150,7 @@ def _theorem(results: Results) -> str:
     tokens, tapes = checks["compiled_equals_program"]["tokens"], checks["criterion"]["tapes"]
     if not tokens or not tapes:
         return ""
-    return (f"Compiled transformers and the RASP program say the same at every one of {tokens:,} tokens, and each of "
-            f"{tapes:,} tapes is right or wrong exactly as the theorem says.")  # fmt: skip
+    return (
+        f"Compiled transformers and the RASP program say the same at every one of {tokens:,} tokens, and each of "
+        f"{tapes:,} tapes is right or wrong exactly as the theorem says."
+    )

@@ -19,14 +19,17 @@ from typing import Any
 import torch
 
 from compile import compile_machine
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison.transplant import Exactness, exactness, trainable_shape, trial_traces, write_compiled
-from experiments.evaluation import Result, fresh_rng, result
-from experiments.optimizers import Average
-from experiments.recipe import Recipe
-from experiments.run_state import TrainingError
+from experiments.evaluation.evaluate import fresh_rng
+from experiments.evaluation.results import Result, result
+from experiments.schedule import warmup_then_decay
 from experiments.tasks import TuringRasp
-from experiments.training import Trainer, make_accelerator
+from experiments.training.optimizers import Average
+from experiments.training.recipe import Recipe
+from experiments.training.state import TrainingError
+from experiments.training.trainer import Trainer, make_accelerator
+from experiments.training.variations import with_steps
 
 TIMES = (1, 2, 3, 5)  # lengths, in units of the longest training tape
 RATES = (1e-5, 1e-4, 1e-3)  # of AdamW: the last is a usual one
@@ -36,7 +39,7 @@ PROBED = (1, 3, 10, 30, 100, 300, 1000, 3000)  # steps after which accuracy is l
 
 
 @dataclass(frozen=True)
-class Run:
+class FineTuningRun:
     """One training: accuracy at every length before and after it, and on the way at the first and the third."""
 
     start: str  # "compiled" or "scratch"
@@ -81,8 +84,8 @@ class FineTuning:
     recipe: dict[str, Any]
     exactness: Exactness  # of the transplanted model, before any training
     match_gradient: dict[str, float]  # of the loss, by the match head's q, k and v: sharp attention gets none
-    runs: list[Run]
-    scratch: Run | None
+    runs: list[FineTuningRun]
+    scratch: FineTuningRun | None
     seconds: float
     seed: int
     verdict: str
@@ -94,17 +97,34 @@ class FineTuning:
 
 
 def finetune_compiled(
-    like: Recipe, n: int = 3, steps: int = 60, rates: Sequence[float] = RATES, *, context: int = 64, batch: int = 16,
-    examples: int = 96, scratch: bool = True, tell: Callable[[str], None] = lambda _: None,
-) -> FineTuning:  # fmt: skip
+    like: Recipe,
+    n: int = 3,
+    steps: int = 60,
+    rates: Sequence[float] = RATES,
+    *,
+    context: int = 64,
+    batch: int = 16,
+    examples: int = 96,
+    scratch: bool = True,
+    tell: Callable[[str], None] = lambda _: None,
+) -> FineTuning:
     """Fine-tune a compiled model on the machine, lengths and seed of `like`, once per rate."""
     started = monotonic()
     task = need_machine(like)
     lean = compile_machine(task.machine, "lean", n=n, steps=_most_separators(like, context), check=False)
-    base = like.changed(
-        model=trainable_shape(lean), context=context, batch=batch, steps=steps, warmup=min(steps, max(1, steps // 10)),
-        bends=(), optimizer="adamw", rate=rates[0], ema=0.0, precision="no", compiled=False, probes=(),
-    )  # fmt: skip
+    base = with_steps(like, steps).changed(
+        model=trainable_shape(lean),
+        context=context,
+        batch=batch,
+        rate_factor=warmup_then_decay(min(steps, max(1, steps // 10)), steps),
+        slope_scale=1,
+        optimizer="adamw",
+        rate=rates[0],
+        ema=0.0,
+        precision="float32",
+        compiled=False,
+        probes=(),
+    )
     model = write_compiled(base.make_model(), lean)
     exact = exactness(model, lean, trial_traces(task.machine, _lengths(base), 8, 1, seed=like.seed))
     before = accuracies(model, base, examples)
@@ -115,8 +135,18 @@ def finetune_compiled(
         tell(f"fine-tuned at {rate:g}: {_told(runs[-1])}")
     fresh = base.changed(rate=SCRATCH_RATE)
     beside = train_from(None, fresh, [], examples) if scratch else None
-    return FineTuning(n, model.parameter_count(), base.to_dict(), exact, match_gradient(model, base), runs, beside,
-                      monotonic() - started, like.seed, verdict(runs, beside))  # fmt: skip
+    return FineTuning(
+        n,
+        model.parameter_count(),
+        base.to_dict(),
+        exact,
+        match_gradient(model, base),
+        runs,
+        beside,
+        monotonic() - started,
+        like.seed,
+        verdict(runs, beside),
+    )
 
 
 def need_machine(recipe: Recipe) -> TuringRasp:
@@ -138,7 +168,7 @@ def _lengths(recipe: Recipe) -> list[int]:
 # ------------------------------------------------------------------------------------------------------------ training
 
 
-def train_from(start: Transformer | None, recipe: Recipe, before: list[Result], examples: int) -> Run:
+def train_from(start: Transformer | None, recipe: Recipe, before: list[Result], examples: int) -> FineTuningRun:
     """Train a copy of `start`, or a fresh model."""
     trainer = Trainer(recipe, make_accelerator("cpu"))
     if start is not None:
@@ -159,7 +189,7 @@ def train_from(start: Transformer | None, recipe: Recipe, before: list[Result], 
     tokens = trainer.steps_done * recipe.batch * recipe.context
     change = relative_change(old, dict(trainer.model.named_parameters()))
     kind = "scratch" if start is None else "compiled"
-    return Run(kind, recipe.rate, trainer.steps_done, tokens, seconds, before, after, curve, change, ended)
+    return FineTuningRun(kind, recipe.rate, trainer.steps_done, tokens, seconds, before, after, curve, change, ended)
 
 
 def relative_change(old: dict[str, torch.Tensor], new: dict[str, torch.Tensor]) -> dict[str, float]:
@@ -173,8 +203,8 @@ def match_gradient(model: Transformer, recipe: Recipe) -> dict[str, float]:
     """The norm of the first batch's gradient in the q, k and v of the last layer's head."""
     trainer = Trainer(recipe, make_accelerator("cpu"))
     trainer.model.load_state_dict(model.state_dict())
-    inputs, targets, computed = (torch.from_numpy(x) for x in trainer.batch())
-    trainer.loss(inputs, targets, computed).backward()
+    inputs, labels, weights = (torch.from_numpy(x) for x in trainer.batch())
+    trainer.loss(inputs, labels, weights.float()).backward()
     gradient = trainer.model.blocks[-1].attn.qkv.weight.grad
     assert gradient is not None
     return dict(zip("qkv", gradient.view(3, -1).norm(dim=1).tolist(), strict=True))
@@ -201,14 +231,14 @@ def _probe(model: Transformer, recipe: Recipe, examples: int) -> dict[str, float
 # ------------------------------------------------------------------------------------------------------------- verdict
 
 
-def verdict(runs: Sequence[Run], scratch: Run | None) -> str:
+def verdict(runs: Sequence[FineTuningRun], scratch: FineTuningRun | None) -> str:
     told = [f"At rate {run.rate:g} {_told(run)}." for run in runs]
     if scratch is not None:
         told.append(f"From scratch, the same shape reaches {_shares(scratch.after)} in as many steps.")
     return " ".join(told)
 
 
-def _told(run: Run) -> str:
+def _told(run: FineTuningRun) -> str:
     if run.keeps:
         how = "the compiled model keeps its accuracy at every length"
     elif run.generalises:

@@ -11,15 +11,16 @@ from typing import Any
 
 import numpy as np
 
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison.anatomy import anatomy
 from experiments.comparison.checks import Checks
 from experiments.comparison.simulators import Description, IntArray, Learned, Simulator, describe
 from experiments.comparison.trials import BoolArray, Trial, attempt
-from experiments.evaluation import fresh_rng, has_repeat, result
+from experiments.evaluation.evaluate import fresh_rng, has_repeat
+from experiments.evaluation.results import result
+from experiments.models import machine_of
 from experiments.tasks.turing_rasp import draw_tapes, follow
 from rasp import TuringMachine
-from rasp.formats import from_json
 
 Tapes = IntArray | Sequence[Sequence[int]]
 NS = (1, 2, 3, 4)  # of the programs whose grams make a tape easy or hard
@@ -99,9 +100,12 @@ class Comparison:
 
     def to_dict(self, trained: int | None = None) -> dict[str, Any]:
         return {
-            "simulators": self.simulators(), "accuracy": self.accuracy(trained), "difficulty": self.difficulty(),
-            "anatomy": self.anatomy(), "checks": self.checks.to_dict(),
-        }  # fmt: skip
+            "simulators": self.simulators(),
+            "accuracy": self.accuracy(trained),
+            "difficulty": self.difficulty(),
+            "anatomy": self.anatomy(),
+            "checks": self.checks.to_dict(),
+        }
 
     def _groups(self) -> Iterator[tuple[str, int, list[Trial]]]:
         """Trials by simulator, then by length."""
@@ -144,8 +148,8 @@ def need_machine(who: Description, simulator: Simulator, machine: TuringMachine)
     """Refuse what was made for another machine: its errors would say nothing."""
     own = getattr(simulator, "machine", None)
     model = simulator.model if isinstance(simulator, Learned) else simulator
-    if isinstance(model, Transformer) and "machine" in model.config.extra:
-        own = from_json(model.config.extra["machine"])
+    if isinstance(model, Transformer):
+        own = machine_of(model)
     if isinstance(own, TuringMachine) and own != machine:
         raise ValueError(f"{who.name} was made for another machine than the one it is compared on; choose its own")
 

@@ -7,8 +7,8 @@ head puts there. What a compiled head puts on its start tokens, which no learned
 scaled to 1; a query that finds nothing else is not counted.
 
 Shifts. The compiled program looks up the token after a match by a key that lies further back (VALUE_AT and KEY_AT in
-compile/lean.py), so it attends three tokens after the cell it has just copied; a learned head may stop at another of
-its neighbours. Agreement is therefore also taken with a[j + s], and the best shift s is named.
+compile/hard_alibi/lean.py), so it attends three tokens after the cell it has just copied; a learned head may stop at
+another of its neighbours. Agreement is therefore also taken with a[j + s], and the best shift s is named.
 
 Baseline. The same number (best shift included) after each query is given the learned attention of another trace, of
 another length, at the same position. A head that attends by position alone (the token before, the start) loses nothing
@@ -30,19 +30,21 @@ import numpy.typing as npt
 import torch
 from torch import Tensor
 
-from compile.model import Transformer
-from experiments.evaluation import Checkpoint, fresh_rng, wilson
+from compile.transformer import Transformer
+from experiments.evaluation.checkpoints import Checkpoint
+from experiments.evaluation.evaluate import fresh_rng
+from experiments.evaluation.results import wilson
 from experiments.tasks.base import BoolArray, IntArray
 from experiments.tasks.turing_rasp import TuringRasp, draw_tapes, follow
 from rasp import TuringMachine
-from rasp.tape import sep
+from rasp.machines.tape import sep
 
 FloatArray = npt.NDArray[np.float32]
 
 SHIFTS = tuple(range(-4, 5))
 NOTHING = 1e-4  # attention that is not worth looking at
 SHUFFLES = 4  # of the baseline; their mean is taken
-MATCH = "match next"  # how the label of the compiled model's induction-style head begins
+MATCH = "match"  # the role of the compiled model's induction-style head
 
 # A counterpart shares most of its attention with the compiled head beyond what position explains, and is used.
 ALIKE = 0.5  # of (agreement - baseline) / (1 - baseline), as in Cohen's kappa
@@ -73,8 +75,10 @@ class Traces:
 def one_step_traces(machine: TuringMachine, shortest: int, longest: int, count: int, seed: int = 0) -> Traces:
     """Fresh tapes of lengths shortest..longest, in turn, each with its successor."""
     if not 1 <= shortest < longest or count < 2:
-        raise ValueError(f"{count} traces of {shortest} to {longest} cells are no sample to compare heads on; "
-                         "expected at least two traces of different lengths")  # fmt: skip
+        raise ValueError(
+            f"{count} traces of {shortest} to {longest} cells are no sample to compare heads on; "
+            "expected at least two traces of different lengths"
+        )
     lengths = shortest + np.arange(count) % (longest - shortest + 1)
     tapes = draw_tapes(fresh_rng(seed, (shortest, longest, 1)), machine, lengths)
     pairs = follow(machine, tapes, 1)  # (rows, 2, longest + 4)
@@ -128,7 +132,7 @@ def overlaps(learned: FloatArray, compiled: FloatArray) -> FloatArray:
     return np.stack(rows)
 
 
-def donors(traces: Traces, rng: np.random.Generator) -> IntArray:
+def shuffled_queries(traces: Traces, rng: np.random.Generator) -> IntArray:
     """For every query (in order of rows and places) one at the same place of a row of another length; -1: none."""
     rows, places = np.nonzero(traces.queries)
     widths = traces.widths[rows]
@@ -170,6 +174,7 @@ class HeadMatches:
     label: str
     window: int | None
     layers: list[list[Match]]
+    role: str = ""
 
     @property
     def all(self) -> list[Match]:
@@ -193,7 +198,7 @@ def compare_heads(
     """All learned heads beside every compiled head; and how many queries they were compared on."""
     layers, theirs = attention(learned, traces), attention(compiled, traces)
     rng = np.random.default_rng(seed)
-    shuffled = np.stack([donors(traces, rng) for _ in range(SHUFFLES)])
+    shuffled = np.stack([shuffled_queries(traces, rng) for _ in range(SHUFFLES)])
     fair = (shuffled >= 0).all(axis=0)  # the same queries with and without shuffling
     found = []
     for row in compiled.summary():
@@ -202,7 +207,7 @@ def compare_heads(
         attended, anything = scaled_to_one(theirs[row.layer][:, row.head])
         kept = np.flatnonzero(fair & anything)
         beside = [_beside(layer, a, attended, kept, shuffled) for layer, a in enumerate(layers)]
-        found.append(HeadMatches(row.layer, row.head, row.label, row.window, beside))
+        found.append(HeadMatches(row.layer, row.head, row.label, row.window, beside, row.role))
     return found, int(fair.sum())
 
 
@@ -214,8 +219,10 @@ def _beside(layer: int, learned: FloatArray, attended: FloatArray, kept: IntArra
     chance = np.mean([overlaps(learned[other[kept]], attended[kept]) for other in shuffled], axis=0).max(axis=0)
     plain = together[SHIFTS.index(0)]
     at = together.argmax(axis=0)
-    return [Match(layer, h, float(together[at[h], h]), float(chance[h]), SHIFTS[at[h]], float(plain[h]))
-            for h in range(learned.shape[1])]  # fmt: skip
+    return [
+        Match(layer, h, float(together[at[h], h]), float(chance[h]), SHIFTS[at[h]], float(plain[h]))
+        for h in range(learned.shape[1])
+    ]
 
 
 # ----------------------------------------------------------------------------------------------------------- ablation
@@ -307,8 +314,16 @@ def mechanism(
     heads, tokens = compare_heads(learned, compiled, traces, seed)
     unablated, ablation = ablate(learned, traces)
     cells = traces.widths - 4
-    return Mechanism(name, tokens, len(cells), (int(cells.min()), int(cells.max())), heads, ablation, unablated,
-                     find_induction(heads, ablation))  # fmt: skip
+    return Mechanism(
+        name,
+        tokens,
+        len(cells),
+        (int(cells.min()), int(cells.max())),
+        heads,
+        ablation,
+        unablated,
+        find_induction(heads, ablation),
+    )
 
 
 def mechanism_of(
@@ -327,12 +342,22 @@ def mechanism_of(
 
 def find_induction(heads: Sequence[HeadMatches], ablation: Sequence[Ablation]) -> Induction:
     """Found: alike and of use. Partly: one of the two."""
-    compiled = next((head for head in heads if head.label.startswith(MATCH)), None)
+    compiled = next((head for head in heads if head.role == MATCH), None)
     if compiled is None:
-        raise ValueError(f"no head of the compiled model is labelled {MATCH!r}; compile it with compile_machine")
+        raise ValueError(f"no head of the compiled model has the role {MATCH!r}; compile it with compile_machine")
     best = compiled.best
     lost = next(a.lost for a in ablation if (a.layer, a.head) == (best.layer, best.head))
     signs = (best.corrected >= ALIKE) + (lost >= WORTH)
     others = [match for match in compiled.all if match != best and match.corrected >= ALIKE]
-    return Induction(compiled.label, best.layer, best.head, best.agreement, best.baseline, best.corrected, best.shift,
-                     lost, ("not found", "partly", "found")[signs], others)  # fmt: skip
+    return Induction(
+        compiled.label,
+        best.layer,
+        best.head,
+        best.agreement,
+        best.baseline,
+        best.corrected,
+        best.shift,
+        lost,
+        ("not found", "partly", "found")[signs],
+        others,
+    )

@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison.measure import Comparison
 from experiments.comparison.writing import write_whole
 from experiments.inspections import inspect_scene, machine_scene
@@ -20,9 +20,12 @@ MOST_CELLS = 100  # longer tapes make pages nobody can read
 
 
 def write_pages(
-    folder: Path, name: str, found: Comparison, models: Mapping[tuple[str, int], Transformer],
+    folder: Path,
+    name: str,
+    found: Comparison,
+    models: Mapping[tuple[str, int], Transformer],
     learned: Transformer | None,
-) -> list[dict[str, Any]]:  # fmt: skip
+) -> list[dict[str, Any]]:
     """Compiled and learned side by side, one step of the machine. What is written is listed for the report."""
     written: list[dict[str, Any]] = []
     for title, n, tape in telling_tapes(found):
@@ -41,8 +44,11 @@ def telling_tapes(found: Comparison) -> Iterator[tuple[str, int, list[int]]]:
     known = {d.n: d.name for d in found.descriptions if d.kind == "program" and d.n is not None}
     learned = next((d.name for d in found.descriptions if d.kind == "learned"), None)
     most, least = max(known), min(known)
-    sorts = [("both are right", most, True, True), (f"the program with n = {least} is wrong", least, False, True),
-             ("the learned model is wrong", most, True, False)]  # fmt: skip
+    sorts = [
+        ("both are right", most, True, True),
+        (f"the program with n = {least} is wrong", least, False, True),
+        ("the learned model is wrong", most, True, False),
+    ]
     for title, n, right, learned_right in sorts if learned else sorts[:2]:
         tape = first_tape(found, {known[n]: right} | ({learned: learned_right} if learned else {}))
         if tape is not None:

@@ -46,10 +46,14 @@ def render(results: Results) -> str:
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in made)
     points = "".join(f"<li>{html.escape(text)}</li>" for text in findings(results))
     return Template(static("report.html")).substitute(
-        title="Learned against compiled", styles=static("report.css"), headline=html.escape(headline(results)),
-        kicker=about.kicker(results), findings=f'<ul class="findings">{points}</ul>', contents=links,
+        title="Learned against compiled",
+        styles=static("report.css"),
+        headline=html.escape(headline(results)),
+        kicker=about.kicker(results),
+        findings=f'<ul class="findings">{points}</ul>',
+        contents=links,
         sections="\n".join(parts),
-    )  # fmt: skip
+    )
 
 
 def write_results(results: Results, folder: Path) -> Results:

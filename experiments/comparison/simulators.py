@@ -11,10 +11,12 @@ from typing import Any, Protocol
 import numpy as np
 import numpy.typing as npt
 
-from compile.model import Transformer
-from experiments.evaluation import ADVANCE, Checkpoint
-from rasp import TuringMachine, engines
-from rasp.tape import sep
+from compile.transformer import Transformer
+from experiments.evaluation.checkpoints import Checkpoint
+from experiments.evaluation.evaluate import ADVANCE
+from rasp import TuringMachine
+from rasp.engines import turing as engines
+from rasp.machines.tape import sep
 
 IntArray = npt.NDArray[np.int64]
 
@@ -161,6 +163,8 @@ def describe(name: str, simulator: Simulator) -> Description:
     if isinstance(simulator, Learned):
         return Description(name, "learned")
     extra = simulator.config.extra if isinstance(simulator, Transformer) else {}
-    if {"backend", "n", "machine"} <= set(extra):
-        return Description(name, "compiled", extra["n"], extra["backend"], extra.get("packing", "unbounded"))
+    if isinstance(simulator, Transformer) and {"backend", "n", "machine"} <= set(extra):
+        note = simulator.config.note
+        packing = note("packing", str) if "packing" in extra else "unbounded"
+        return Description(name, "compiled", note("n", int), note("backend", str), packing)
     return Description(name, "learned" if "task" in extra else "own")

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from compile import compile_machine
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison.checks import Checks
 from experiments.comparison.cost import Cost, cost, with_ratios
 from experiments.comparison.finetuning import finetune_compiled
@@ -27,9 +27,9 @@ from experiments.comparison.mechanism import mechanism_of
 from experiments.comparison.pages import write_pages
 from experiments.comparison.simulators import IntArray, Program, Simulator, TrueMachine, steps_needed
 from experiments.comparison.subjects import LONG, ROLLOUT_AT, Settings, Subject, distinct
-from proofs_check.pool import open_pool
+from proofs_check.sampled.pool import open_pool
 from rasp import TuringMachine
-from rasp.formats import to_json
+from rasp.formats.json import to_json
 
 COST_TAPES = 16  # written together when speed is measured
 
@@ -45,7 +45,7 @@ def study_machine(
     subject: Subject, settings: Settings, first: bool, folder: Path | None, tell: Tell
 ) -> tuple[dict[str, Any], Checks]:
     """What the page says about one machine. With `folder`, pages of the inspector are written into it."""
-    run = Run(subject, settings, first, tell)
+    run = MachineStudy(subject, settings, first, tell)
     run.add("program", programs(subject.machine, settings.ns))
     if subject.checkpoint is not None:  # without the window of its training context: it may look at the whole tape
         run.add("learned", {f"learned {subject.name}": subject.checkpoint.model}, subject.seconds)
@@ -61,9 +61,12 @@ def programs(machine: TuringMachine, ns: Sequence[int]) -> dict[str, Simulator]:
 
 
 def over_seeds(
-    seeds: Sequence[int], draw: Callable[[TuringMachine, int, int, int], IntArray], count: int, machine: TuringMachine,
+    seeds: Sequence[int],
+    draw: Callable[[TuringMachine, int, int, int], IntArray],
+    count: int,
+    machine: TuringMachine,
     length: int,
-) -> IntArray:  # fmt: skip
+) -> IntArray:
     """`count` tapes, a share from every seed, in turns: so that the first few of them are of all seeds, too."""
     parts = [draw(machine, length, math.ceil(count / len(seeds)), seed) for seed in seeds]
     return np.stack(parts, axis=1).reshape(-1, parts[0].shape[1])[:count]
@@ -76,7 +79,7 @@ def warm_up(backend: str) -> None:
     compile_machine(TuringMachine.random(symbols=1, states=1, seed=0), backend, steps=1, check=False, **room)
 
 
-class Run:
+class MachineStudy:
     """The comparison of one machine as it grows, simulator by simulator."""
 
     def __init__(self, subject: Subject, settings: Settings, first: bool, tell: Tell) -> None:
@@ -84,8 +87,11 @@ class Run:
         machine, lengths, few = subject.machine, subject.lengths(settings), math.ceil(settings.examples / 4)
         shared = partial(over_seeds, settings.seeds)
         self.drawn = {length: shared(fresh_tapes, settings.examples, machine, length) for length in lengths}
-        self.hard = {length: shared(repetitive_tapes, few, machine, length)
-                     for length in lengths if subject.times(length) <= LONG}  # fmt: skip
+        self.hard = {
+            length: shared(repetitive_tapes, few, machine, length)
+            for length in lengths
+            if subject.times(length) <= LONG
+        }
         self.fresh: list[tuple[str, Comparison]] = []
         self.repetitive: list[Comparison] = []
         self.costs: list[Cost] = []
@@ -122,8 +128,13 @@ class Run:
     def add_compiled(self, backend: str, n: int) -> None:
         """tracr's models have a position for every token, so they are made for the shortest tapes only."""
         machine, longest = self.subject.machine, min(self.drawn) if backend == "tracr" else None
-        tapes = [row for part in (self.drawn, self.hard) for length, rows in part.items()
-                 if longest is None or length <= longest for row in rows]  # fmt: skip
+        tapes = [
+            row
+            for part in (self.drawn, self.hard)
+            for length, rows in part.items()
+            if longest is None or length <= longest
+            for row in rows
+        ]
         room: dict[str, Any] = {"max_seq_len": 2 * (longest + 4)} if longest is not None else {}
         steps = steps_needed(machine, tapes, n)
         warm_up(backend)
@@ -185,10 +196,16 @@ def _added(comparisons: Sequence[Comparison]) -> Comparison:
 
 
 def study(
-    subjects: Sequence[Subject], settings: Settings, *, folder: Path | None = None, workers: int = 1,
-    command: str = "", versions: Mapping[str, str] | None = None, tell: Tell = lambda _: None,
+    subjects: Sequence[Subject],
+    settings: Settings,
+    *,
+    folder: Path | None = None,
+    workers: int = 1,
+    command: str = "",
+    versions: Mapping[str, str] | None = None,
+    tell: Tell = lambda _: None,
     progress: Callable[[int, int], None] = lambda done, total: None,
-) -> dict[str, Any]:  # fmt: skip
+) -> dict[str, Any]:
     """All machines, `workers` at a time in processes of their own. Raises if a promise does not hold."""
     if not subjects:
         raise ValueError("there is nothing to compare; name a checkpoint or a machine")
@@ -200,11 +217,14 @@ def study(
     found = in_parallel(work, min(workers, len(work)), tell, progress)
     machines = [one for one in found if isinstance(one, tuple)]
     return {
-        "command": command, "seed": settings.seed, "versions": dict(versions or {}), "seconds": time.time() - start,
+        "command": command,
+        "seed": settings.seed,
+        "versions": dict(versions or {}),
+        "seconds": time.time() - start,
         "checks": sum((checked for _, checked in machines), Checks()).to_dict(),
         "machines": [rows for rows, _ in machines],
         "from_compiled": next((one for one in found if isinstance(one, dict)), None),
-    }  # fmt: skip
+    }
 
 
 def from_compiled(subject: Subject, settings: Settings, tell: Tell) -> dict[str, Any]:
@@ -215,9 +235,7 @@ def from_compiled(subject: Subject, settings: Settings, tell: Tell) -> dict[str,
     return {"machine": subject.name, **found.to_dict()}
 
 
-def in_parallel(
-    work: Sequence[Work], workers: int, tell: Tell, progress: Callable[[int, int], None]
-) -> list[Any]:
+def in_parallel(work: Sequence[Work], workers: int, tell: Tell, progress: Callable[[int, int], None]) -> list[Any]:
     """What each piece of work gives, in order. With several workers nobody is told of their steps."""
     found = {}
     do = partial(_do, work, tell if workers == 1 else None)

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from compile.machine import BACKENDS
-from experiments.evaluation import Checkpoint, load_checkpoint
-from experiments.recipe import Recipe
-from experiments.shipped import FOLDER, shipped
+from compile.backends import BACKENDS
+from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
+from experiments.evaluation.shipped import FOLDER, RECIPE, RECORD, read_record, shipped
 from experiments.tasks import TuringRasp
+from experiments.training.recipe import Recipe, read_recipe
 from rasp import TuringMachine
 
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0, 10.0)  # of the longest tape trained on
@@ -31,7 +30,7 @@ class Settings:
     seeds: tuple[int, ...] = (0,)  # of the tapes; each gives its share of them
     examples: int = 288
     ns: tuple[int, ...] = NS
-    backends: tuple[str, ...] = BACKENDS  # tracr on the first machine only, at the shortest length
+    backends: tuple[str, ...] = tuple(BACKENDS)  # tracr on the first machine only, at the shortest length
     finetune: int = 60  # steps of training from compiled weights, on the first machine; 0: none
 
     def __post_init__(self) -> None:
@@ -39,8 +38,10 @@ class Settings:
             if getattr(self, name) < least:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least {least}")
         if not self.seeds or min(self.seeds) < 0 or len(self.seeds) > self.examples:
-            raise ValueError(f"seeds are {list(self.seeds)}; expected at least one, none negative, and no more of them "
-                             f"than the {self.examples} tapes per length")  # fmt: skip
+            raise ValueError(
+                f"seeds are {list(self.seeds)}; expected at least one, none negative, and no more of them "
+                f"than the {self.examples} tapes per length"
+            )
         if any(length < 1 for length in self.lengths):
             raise ValueError(f"a tape has at least one cell; the lengths asked for are {list(self.lengths)}")
         if not self.ns or not set(self.ns) <= set(NS):
@@ -93,11 +94,9 @@ def learned_subject(folder: Path) -> Subject:
     checkpoint = load_checkpoint(folder)
     if not isinstance(checkpoint.task, TuringRasp):
         raise ValueError(f"{folder} was not trained on a Turing machine in RASP format: no program does what it does")
-    story = folder / "training.json"
-    known = json.loads(story.read_text()) if story.is_file() else {}
-    recipe = Recipe.from_dict(known["recipe"]) if "recipe" in known else None
-    machine = checkpoint.task.machine
-    return Subject(checkpoint.name, machine, checkpoint.lengths, checkpoint, known.get("seconds"), recipe)
+    seconds = read_record(folder)["seconds"] if (folder / RECORD).is_file() else None
+    recipe = read_recipe(folder / RECIPE) if (folder / RECIPE).is_file() else None
+    return Subject(checkpoint.name, checkpoint.task.machine, checkpoint.lengths, checkpoint, seconds, recipe)
 
 
 def shipped_subjects() -> list[Subject]:

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from experiments.evaluation import wilson
+from experiments.evaluation.results import wilson
 
 Results = dict[str, Any]
 Row = dict[str, Any]
@@ -119,8 +119,9 @@ def rows_of(results: Results, family: Family, section: str = "accuracy", **wante
 
 
 def times_of(results: Results) -> list[float]:
-    return sorted({row["times"] for machine in results["machines"] for row in machine["accuracy"]
-                   if row["measure"] == "tape"})  # fmt: skip
+    return sorted(
+        {row["times"] for machine in results["machines"] for row in machine["accuracy"] if row["measure"] == "tape"}
+    )
 
 
 def length_text(results: Results, times: float) -> str:
@@ -133,25 +134,35 @@ def length_text(results: Results, times: float) -> str:
 def shares(results: Results, family: Family, measure: str = "tape") -> dict[float, Share]:
     """By multiple of the training length."""
     rows = rows_of(results, family, measure=measure, step=1)
-    return {times: over_machines([row for row in rows if row["times"] == times])
-            for times in sorted({row["times"] for row in rows})}  # fmt: skip
+    return {
+        times: over_machines([row for row in rows if row["times"] == times])
+        for times in sorted({row["times"] for row in rows})
+    }
 
 
 def rollouts(results: Results, family: Family) -> dict[int, Share]:
     rows = rows_of(results, family, measure="rollout")
-    return {step: over_machines([row for row in rows if row["step"] == step])
-            for step in sorted({row["step"] for row in rows})}  # fmt: skip
+    return {
+        step: over_machines([row for row in rows if row["step"] == step])
+        for step in sorted({row["step"] for row in rows})
+    }
 
 
 def rollout_times(results: Results) -> float | None:
-    return next((row["times"] for machine in results["machines"] for row in machine["accuracy"]
-                 if row["measure"] == "rollout"), None)  # fmt: skip
+    return next(
+        (row["times"] for machine in results["machines"] for row in machine["accuracy"] if row["measure"] == "rollout"),
+        None,
+    )
 
 
 def backends_of(results: Results, family: Family) -> list[str]:
     """Where a program was compiled to."""
-    found = [sim["backend"] for machine in results["machines"] for sim in machine["simulators"]
-             if sim["backend"] and family_of(sim) == family]  # fmt: skip
+    found = [
+        sim["backend"]
+        for machine in results["machines"]
+        for sim in machine["simulators"]
+        if sim["backend"] and family_of(sim) == family
+    ]
     return list(dict.fromkeys(found))
 
 
@@ -186,8 +197,9 @@ def as_markdown(results: Results) -> str:
     """The README's table, made of the results and nothing else."""
     table = summary_table(results)
     lines = [["", *table.columns], ["---"] * (len(table.columns) + 1)]
-    lines += [[label(results, family), *("" if cell is None else str(cell) for cell in cells)]
-              for family, cells in table.rows]  # fmt: skip
+    lines += [
+        [label(results, family), *("" if cell is None else str(cell) for cell in cells)] for family, cells in table.rows
+    ]
     return "\n".join(f"| {' | '.join(line)} |" for line in lines) + "\n\n" + caption(results)
 
 
@@ -214,8 +226,10 @@ def telling_gram(results: Results, family: Family) -> int | None:
     """The gram size whose two groups are most evenly filled."""
     sizes: dict[int, int] = {}
     for gram in sorted({row["gram"] for row in rows_of(results, family, "difficulty")}):
-        sizes[gram] = min(pooled(rows_of(results, family, "difficulty", gram=gram, group=group))[1]
-                          for group in ("unique", "repeated"))  # fmt: skip
+        sizes[gram] = min(
+            pooled(rows_of(results, family, "difficulty", gram=gram, group=group))[1]
+            for group in ("unique", "repeated")
+        )
     best = max(sizes, key=lambda gram: sizes[gram], default=None)
     return best if best is not None and sizes[best] >= FEW else None
 

@@ -26,12 +26,13 @@ import torch
 from torch import Tensor, nn
 
 from compile import compile_machine
-from compile.model import Attention, Transformer, TransformerConfig
-from experiments.evaluation import fresh_rng
+from compile.transformer import Transformer, TransformerConfig
+from compile.transformer.attention import Attention
+from experiments.evaluation.evaluate import fresh_rng
 from experiments.tasks.base import IntArray
 from experiments.tasks.turing_rasp import draw_tapes, follow
 from rasp import TuringMachine
-from rasp.tape import empt
+from rasp.machines.tape import empt
 
 CONSTANT = 1024.0  # |x|^2 is some 30, so the norm changes x by a part in 10^5
 GELU_SCALE = 8.0
@@ -45,11 +46,18 @@ def trainable_shape(lean: Transformer) -> dict[str, Any]:
     """The part `model` of a recipe whose models have room for this compiled one."""
     shapes = lean.config.shapes
     return {
-        "layers": len(shapes), "d_model": lean.config.d_model + 1, "heads": [s.heads for s in shapes],
-        "d_head": [s.d_head for s in shapes], "d_mlp": [s.d_mlp for s in shapes],
-        "windows": [list(s.windows) for s in shapes], "encoding": "hard_alibi", "norm": "rmsnorm", "bias": False,
-        "prepend": empt, "prepend_count": lean.prepended,
-    }  # fmt: skip
+        "layers": len(shapes),
+        "d_model": lean.config.d_model + 1,
+        "heads": [s.heads for s in shapes],
+        "d_head": [s.d_head for s in shapes],
+        "d_mlp": [s.d_mlp for s in shapes],
+        "windows": [list(s.windows) for s in shapes],
+        "encoding": "hard_alibi",
+        "norm": "rmsnorm",
+        "bias": False,
+        "prepend": empt,
+        "prepend_count": lean.prepended,
+    }
 
 
 @torch.no_grad()

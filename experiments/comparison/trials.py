@@ -16,7 +16,7 @@ import torch
 from experiments.comparison.anatomy import Failure, first_failure
 from experiments.comparison.checks import Checks, check_predictions, check_written
 from experiments.comparison.simulators import Description, IntArray, Simulator
-from experiments.evaluation import TOKENS_TOGETHER
+from experiments.evaluation.evaluate import TOKENS_TOGETHER
 from rasp import TuringMachine
 
 BoolArray = npt.NDArray[np.bool_]
@@ -53,7 +53,7 @@ class Trial:
 def attempt(who: Description, simulator: Simulator, machine: TuringMachine, truth: IntArray) -> tuple[Trial, Checks]:
     """What a simulator writes for tapes of one width; `truth` is (tapes, steps + 1, width)."""
     text = truth[:, :2].reshape(len(truth), -1)
-    said = foretell(who, simulator, text)
+    said = predict(who, simulator, text)
     checks = check_predictions(who, machine, text, said)
     alive: list[BoolArray] = [np.ones(len(truth), dtype=np.bool_)]
     first: IntArray | None = None
@@ -72,7 +72,7 @@ def attempt(who: Description, simulator: Simulator, machine: TuringMachine, trut
     return Trial(who.name, truth[:, 0, :-1], truth[:, 1], first, predicted, np.array(alive[1:])), checks
 
 
-def foretell(who: Description, simulator: Simulator, text: IntArray) -> IntArray:
+def predict(who: Description, simulator: Simulator, text: IntArray) -> IntArray:
     """What it says at every token of `text` about the next one."""
     return ask(f"{who.name}.predict", simulator.predict, text, text.shape[1])
 

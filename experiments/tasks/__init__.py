@@ -2,38 +2,41 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
+from dataclasses import fields
 from typing import Any
 
 from experiments.tasks.addition import Addition
-from experiments.tasks.base import Samples, Task
+from experiments.tasks.base import Practice, Samples, Task, UnknownOption
 from experiments.tasks.multiplication import Multiplication
 from experiments.tasks.sgd import Sgd
 from experiments.tasks.turing_paper import TuringPaper
 from experiments.tasks.turing_rasp import TuringRasp
 from rasp import TuringMachine
 
-__all__ = ["TASKS", "Addition", "Multiplication", "Samples", "Sgd", "Task", "TuringPaper", "TuringRasp", "make_task"]
+__all__ = [
+    "TASKS",
+    "Addition",
+    "Multiplication",
+    "Practice",
+    "Samples",
+    "Sgd",
+    "Task",
+    "TuringPaper",
+    "TuringRasp",
+    "UnknownOption",
+    "make_task",
+]
 
 
-def _machine(symbols: int = 15, states: int = 5, machine_seed: int = 0) -> TuringMachine:
-    return TuringMachine.random(symbols=symbols, states=states, seed=machine_seed)
-
-
-def _turing(kind: type[TuringRasp] | type[TuringPaper]) -> Callable[..., Task]:
-    def make(symbols: int = 15, states: int = 5, machine_seed: int = 0, **options: Any) -> Task:
-        return kind(machine=_machine(symbols, states, machine_seed), **options)
-
-    return make
-
-
-TASKS: dict[str, Callable[..., Task]] = {
-    "turing_rasp": _turing(TuringRasp),
-    "turing_paper": _turing(TuringPaper),
+TASKS: dict[str, type[Task]] = {
+    "turing_rasp": TuringRasp,
+    "turing_paper": TuringPaper,
     "addition": Addition,
     "multiplication": Multiplication,
     "sgd": Sgd,
 }
+MACHINE = {"symbols": 15, "states": 5, "machine_seed": 0}  # how a description names a random machine
 
 
 def make_task(description: Mapping[str, Any]) -> Task:
@@ -42,9 +45,13 @@ def make_task(description: Mapping[str, Any]) -> Task:
     name = options.pop("name", None)
     if name not in TASKS:
         raise ValueError(f"{name!r} is not a task; choose one of {', '.join(TASKS)}")
-    try:
-        return TASKS[name](**options)
-    except TypeError as error:
-        unknown = str(error).rpartition("unexpected keyword argument ")[2] if "unexpected" in str(error) else ""
-        why = f"it has no option {unknown}" if unknown else str(error)
-        raise ValueError(f"the task {name} cannot be made from {options}: {why}") from None
+    known = {f.name for f in fields(TASKS[name])}
+    has_machine = "machine" in known
+    known = known - {"machine"} | set(MACHINE) if has_machine else known
+    for option in options:
+        if option not in known:
+            raise UnknownOption(f"the task {name}", option, known)
+    if has_machine:
+        symbols, states, seed = (options.pop(key, default) for key, default in MACHINE.items())
+        options["machine"] = TuringMachine.random(symbols=symbols, states=states, seed=seed)
+    return TASKS[name](**options)

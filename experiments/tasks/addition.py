@@ -13,25 +13,29 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
-from experiments.tasks.digits import DIGITS, EMPTY, FEW, LETTERS, draw_digits, most_significant_first, under_work
+from experiments.tasks.base import IntArray, Samples, lay_out, where_present
+from experiments.tasks.digits import FEW, draw_digits, most_significant_first, under_work
+from experiments.tasks.symbols import SymbolTask
+from rasp.programs.problems import Sum
+from rasp.programs.vocabulary import ADDITION, EMPTY
 
 
 @dataclass(frozen=True, kw_only=True)
-class Addition(Task):
+class Addition(SymbolTask):
     few: ClassVar[range] = FEW
     operands: ClassVar[int] = 2
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        return (*DIGITS, *LETTERS, EMPTY, *"$+(,)|.")
+        return ADDITION.names
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
         left, right = lengths.T
         return self.lay_out_sums(draw_digits(rng, left, variety), left, draw_digits(rng, right, variety), right)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left + right`."""
+        Sum(left, right)  # refuses what is no number
         numbers = [np.array([[int(d) for d in reversed(number)]]) for number in (left, right)]
         sizes = [np.array([len(number)]) for number in (left, right)]
         return self.lay_out_sums(numbers[0], sizes[0], numbers[1], sizes[1])
@@ -40,22 +44,40 @@ class Addition(Task):
         places = max(a.shape[1], b.shape[1]) + 1  # one more for the last carry
         total, carries = add(a, b, places)
         sizes = np.maximum(a_size, b_size) + (np.take_along_axis(total, np.maximum(a_size, b_size)[:, None], 1)[:, 0])
-        prompt = [self.const("$"), most_significant_first(a, a_size), self.const("+"),
-                  most_significant_first(b, b_size), self.const("|")]  # fmt: skip
+        prompt = [
+            self.const("$"),
+            most_significant_first(a, a_size),
+            self.const("+"),
+            most_significant_first(b, b_size),
+            self.const("|"),
+        ]
         answer: list[IntArray] = []
         for place in range(places if self.scratchpad else 0):
             answer += self.line(place, (a, a_size), (b, b_size), carries[:, place], total, sizes)
         return lay_out(prompt, [*answer, most_significant_first(total, sizes), self.const(".")])
 
     def line(
-        self, place: int, a: tuple[IntArray, IntArray], b: tuple[IntArray, IntArray], carry: IntArray,
-        total: IntArray, sizes: IntArray,
-    ) -> list[IntArray]:  # fmt: skip
+        self,
+        place: int,
+        a: tuple[IntArray, IntArray],
+        b: tuple[IntArray, IntArray],
+        carry: IntArray,
+        total: IntArray,
+        sizes: IntArray,
+    ) -> list[IntArray]:
         """The pieces of the line that adds at `place`; all holes where the sum is already complete."""
         empty = self.token(EMPTY)
         so_far = total[:, : place + 1][:, ::-1]
-        pieces = [*under_work(*a, place, empty), self.const("+"), *under_work(*b, place, empty), self.const("("),
-                  carry[:, None], self.const(","), so_far, self.const(")|")]  # fmt: skip
+        pieces = [
+            *under_work(*a, place, empty),
+            self.const("+"),
+            *under_work(*b, place, empty),
+            self.const("("),
+            carry[:, None],
+            self.const(","),
+            so_far,
+            self.const(")|"),
+        ]
         return [where_present((place < sizes)[:, None], piece) for piece in pieces]
 
 
@@ -70,5 +92,3 @@ def add(a: IntArray, b: IntArray, places: int) -> tuple[IntArray, IntArray]:
             total[:, place] += carries[:, place - 1]
         carries[:, place], total[:, place] = np.divmod(total[:, place], 10)
     return total, carries
-
-

@@ -7,33 +7,40 @@ nothing to say, pieces stand side by side, and the holes are dropped at the end.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
 
+from experiments.schedule import Schedule
+
+if TYPE_CHECKING:
+    from compile.transformer import Transformer
+
 IntArray = npt.NDArray[np.int64]
 BoolArray = npt.NDArray[np.bool_]
+Reals = npt.NDArray[np.float64]
 
 HOLE = -1
-COMPUTED = 1 << 20  # a piece's token plus this is a number that is worked out, not copied;
-SILENT = 1 << 21  # plus this, it is written, but not asked for in training
-MANY = 1 << 30  # a variety that restricts nothing
 LONGEST = 10_000  # cells, digits or examples: beyond it a length is a slip of the keyboard
 
 
 @dataclass(frozen=True)
 class Samples:
-    """Ragged rows: sample i is `tokens[starts[i]:starts[i + 1]]`, and its first `prompts[i]` tokens are given."""
+    """Ragged rows: sample i is `tokens[starts[i]:starts[i + 1]]`, and its first `prompts[i]` tokens are given.
+
+    Training wants of every token its label, at its weight in the loss. A label is a token, or a row of the soft
+    targets of the task's practice; what is given has weight 0.
+    """
 
     tokens: IntArray
     starts: IntArray
     prompts: IntArray
-    computed: BoolArray  # of every token, whether it is a number that is worked out, not copied
-    silent: BoolArray  # of every token, whether training does not ask for it, although it is part of an answer
+    labels: IntArray
+    weights: Reals
     truth: Any = None  # what a tolerant check compares with
 
     def __len__(self) -> int:
@@ -48,28 +55,34 @@ class Samples:
     def answer(self, index: int) -> IntArray:
         return self.row(index)[self.prompts[index] :]
 
-    @property
-    def answered(self) -> BoolArray:
-        """For every token, whether it belongs to an answer and is asked for."""
-        sizes = np.diff(self.starts)
-        within = np.arange(len(self.tokens)) - np.repeat(self.starts[:-1], sizes)
-        return (within >= np.repeat(self.prompts, sizes)) & ~self.silent
+
+class Piece(NamedTuple):
+    """Columns of a text for training: what each token counts in the loss, and its labels where these are not tokens."""
+
+    tokens: IntArray
+    weights: npt.ArrayLike = 1.0
+    labels: IntArray | None = None
 
 
-def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray], truth: Any = None) -> Samples:
+def lay_out(prompt: Sequence[IntArray], answer: Sequence[IntArray | Piece], truth: Any = None) -> Samples:
     """Samples from the pieces of their prompts and answers, side by side."""
-    rows = max(len(piece) for piece in (*prompt, *answer))
+    pieces = [Piece(p, 0.0) for p in prompt] + [p if isinstance(p, Piece) else Piece(p) for p in answer]
+    rows = max(len(piece.tokens) for piece in pieces)
 
-    def joined(pieces: Sequence[IntArray]) -> IntArray:
-        return np.concatenate([np.broadcast_to(p, (rows, p.shape[1])) for p in pieces], axis=1)
+    def joined(parts: Iterable[npt.ArrayLike]) -> npt.NDArray[Any]:
+        shapes = ((rows, piece.tokens.shape[1]) for piece in pieces)
+        return np.concatenate([np.broadcast_to(p, s) for p, s in zip(parts, shapes, strict=True)], axis=1)
 
-    left, right = joined(prompt), joined(answer)
-    table = np.concatenate((left, right), axis=1)
+    table = joined(piece.tokens for piece in pieces)
     kept = table != HOLE
-    starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
+    given = sum(piece.shape[1] for piece in prompt)
     tokens = table[kept].astype(np.int64)
-    prompts = (left != HOLE).sum(axis=1)
-    return Samples(tokens % COMPUTED, starts, prompts, tokens & COMPUTED > 0, tokens & SILENT > 0, truth)
+    labels = tokens
+    if any(piece.labels is not None for piece in pieces):
+        labels = joined(piece.tokens if piece.labels is None else piece.labels for piece in pieces)[kept]
+    weights = joined(piece.weights for piece in pieces)[kept].astype(np.float64)
+    starts = np.concatenate(([0], kept.sum(axis=1).cumsum()))
+    return Samples(tokens, starts, kept[:, :given].sum(axis=1), labels, weights, truth)
 
 
 def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
@@ -77,53 +90,77 @@ def where_present(present: npt.ArrayLike, values: npt.ArrayLike) -> IntArray:
     return np.where(present, values, HOLE)
 
 
-def computed(piece: IntArray) -> IntArray:
-    """The piece with its tokens marked as numbers that are worked out."""
-    return np.where(piece != HOLE, piece | COMPUTED, HOLE)
+class UnknownOption(ValueError):
+    """An option that a task, or its practice, does not have."""
+
+    def __init__(self, owner: str, option: str, known: Iterable[str]) -> None:
+        self.owner, self.option, self.known = owner, option, sorted(known)
+        there_are = f"there are {', '.join(self.known)}" if self.known else "it has none"
+        super().__init__(f"{owner} has no option {option!r}; {there_are}")
 
 
-def hushed(piece: IntArray, where: npt.ArrayLike) -> IntArray:
-    """The piece with its tokens silent in these places."""
-    return np.where((piece != HOLE) & where, piece | SILENT, piece)
+@dataclass(frozen=True, kw_only=True)
+class Practice:
+    """What training draws of a task, step by step; here, what tests draw, too."""
+
+    task: Task
+
+    @classmethod
+    def read(cls, task: Task, options: Mapping[str, Any]) -> Practice:
+        """From a recipe: options that change during training are schedules."""
+        known = {f.name: f for f in fields(cls) if f.name != "task"}
+        for name in options:
+            if name not in known:
+                raise UnknownOption(f"the practice of {type(task).__name__}", name, known)
+        values = {
+            name: Schedule.read(value) if isinstance(known[name].default, Schedule) else value
+            for name, value in options.items()
+        }
+        return cls(task=task, **values)
+
+    def draw(self, rng: np.random.Generator, lengths: IntArray, step: int) -> Samples:
+        """One sample per row of `lengths`, (samples, operands), as this step of training wants them."""
+        return self.task.generate(rng, lengths)
+
+    @property
+    def soft_targets(self) -> Reals | None:
+        """(labels, vocabulary): of every label, how much of each token the loss wants. None: labels are tokens."""
+        return None
+
+    def initialise(self, model: Transformer) -> None:
+        """Change the weights that training begins with."""
+
+    def need_shares(self, *names: str) -> None:
+        for name in names:
+            value = getattr(self, name)
+            values = value.values if isinstance(value, Schedule) else [value]
+            if not all(0 <= share <= 1 for share in values):
+                given = value.to_json() if isinstance(value, Schedule) else value
+                raise ValueError(f"{name} is {given}; a share lies between 0 and 1")
 
 
 @dataclass(frozen=True, kw_only=True)
 class Task(ABC):
-    """A family of problems by length. `scratchpad=False` asks for the answer at once, as in the paper's baseline.
-
-    `repetitive` is the share of training problems that are made of few different symbols or digits. In a short text of
-    many symbols almost any two neighbours are unique, so a model that looks for the last two does well in training and
-    fails on longer texts; few symbols make it look further back. The share grows from 0: at first, such texts would
-    teach it to count instead. Tests draw from all symbols.
-    """
+    """A family of problems by length. `scratchpad=False` asks for the answer at once, as in the paper's baseline."""
 
     scratchpad: bool = True
-    repetitive: float = 0.0
 
-    few: ClassVar[range] = range(0)  # how many different symbols a repetitive problem has; empty: there are none
+    practice_type: ClassVar[type[Practice]] = Practice
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
-
-    def __post_init__(self) -> None:
-        if not 0 <= self.repetitive <= (1 if self.few else 0):
-            raise ValueError(f"repetitive is {self.repetitive}; " + (
-                "a share lies between 0 and 1" if self.few else "this task has no symbols to repeat"))  # fmt: skip
 
     @property
     @abstractmethod
     def vocabulary(self) -> tuple[str, ...]: ...
 
     @abstractmethod
-    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
-        """One sample per row of `lengths`, (samples, operands), each of at most `variety` different symbols."""
+    def generate(self, rng: np.random.Generator, lengths: IntArray) -> Samples:
+        """One sample per row of `lengths`, (samples, operands)."""
 
-    def practice(self, rng: np.random.Generator, lengths: IntArray, progress: float) -> Samples:
-        """What training sees when this share of it is done."""
-        if not self.repetitive:
-            return self.generate(rng, lengths)
-        few = rng.random(len(lengths)) < self.repetitive * progress
-        return self.generate(rng, lengths, np.where(few, rng.choice(self.few, len(lengths)), MANY))
+    def practice(self, **options: Any) -> Practice:
+        """What training draws, with the options of a recipe."""
+        return self.practice_type.read(self, options)
 
     def sample(self, rng: np.random.Generator, lengths: npt.ArrayLike, count: int | None = None) -> Samples:
         """One sample per entry of `lengths`; or `count` of one length (or of one pair of operand lengths)."""
@@ -135,16 +172,14 @@ class Task(ABC):
         check_lengths(given)
         return self.generate(rng, given)
 
-    def draw_lengths(
-        self, rng: np.random.Generator, count: int, low: int, high: int, fall: float = 1.0
-    ) -> IntArray:  # fmt: skip
-        """Every operand's length in low..high, independently; each is `fall` times as frequent as the one below it.
+    def draw_lengths(self, rng: np.random.Generator, count: int, low: int, high: int, decay: float = 1.0) -> IntArray:
+        """Every operand's length in low..high, independently; each is `decay` times as frequent as the one below it.
 
-        With a fall, that nothing is longer than `high` is hardly worth learning: a model that counts gains little.
+        With a decay, that nothing is longer than `high` is hardly worth learning: a model that counts gains little.
         """
-        if fall == 1:
+        if decay == 1:
             return rng.integers(low, high, size=(count, self.operands), endpoint=True)
-        shares = fall ** np.arange(high - low + 1)
+        shares = decay ** np.arange(high - low + 1)
         return low + rng.choice(len(shares), size=(count, self.operands), p=shares / shares.sum())
 
     def check(self, samples: Samples, answers: Sequence[npt.ArrayLike]) -> BoolArray:
@@ -155,11 +190,6 @@ class Task(ABC):
     @cached_property
     def numbering(self) -> dict[str, int]:
         return {name: token for token, name in enumerate(self.vocabulary)}
-
-    @property
-    def numbers(self) -> dict[int, float]:
-        """Tokens that stand for a number in [-1, 1], where like numbers should be alike from the start."""
-        return {}
 
     def token(self, name: str) -> int:
         if name not in self.numbering:
@@ -177,12 +207,6 @@ class Task(ABC):
         """The tokens of a printed text."""
         names = text.split() if self.joiner else list("".join(text.split()))
         return np.array([self.token(name) for name in names], dtype=np.int64)
-
-
-def restrict(rng: np.random.Generator, symbols: IntArray, kinds: int, variety: IntArray) -> IntArray:
-    """Rows of symbols 0..kinds-1, with at most `variety` different ones in each, chosen by chance."""
-    chosen = rng.permuted(np.broadcast_to(np.arange(kinds), (len(symbols), kinds)), axis=1)
-    return np.take_along_axis(chosen, symbols % variety[:, None], axis=1)
 
 
 def check_lengths(lengths: npt.ArrayLike, smallest: int = 1) -> None:

@@ -7,11 +7,11 @@ from __future__ import annotations
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, restrict, where_present
+from experiments.tasks.base import IntArray, where_present
+from experiments.tasks.symbols import restrict
+from rasp.programs.vocabulary import FIRST_LETTER
 
-DIGITS, LETTERS, EMPTY = "0123456789", "abcdefghij", "^"
 FEW = range(3, 7)  # different digits of a repetitive number
-FIRST_LETTER = len(DIGITS)  # digits are tokens 0..9, letters 10..19
 
 
 def draw_digits(rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> IntArray:

@@ -15,42 +15,34 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, where_present
-from experiments.tasks.digits import (
-    DIGITS,
-    EMPTY,
-    FEW,
-    LETTERS,
-    draw_digits,
-    most_significant_first,
-    spelled,
-    under_work,
-)
-
-MOST_DIGITS = 9  # of the fixed operand: local products are held in int64
+from experiments.tasks.base import IntArray, Samples, lay_out, where_present
+from experiments.tasks.digits import FEW, draw_digits, most_significant_first, spelled, under_work
+from experiments.tasks.symbols import SymbolTask
+from rasp.programs.problems import MOST_DIGITS, Product
+from rasp.programs.vocabulary import EMPTY, MULTIPLICATION
 
 
 @dataclass(frozen=True, kw_only=True)
-class Multiplication(Task):
+class Multiplication(SymbolTask):
     digits: int = 1  # of the second operand
 
     few: ClassVar[range] = FEW
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if not 1 <= self.digits <= MOST_DIGITS:
             raise ValueError(f"digits is {self.digits}; the fixed operand may have 1 to {MOST_DIGITS}")
 
     @property
     def vocabulary(self) -> tuple[str, ...]:
-        return (*DIGITS, *LETTERS, EMPTY, *"$*(~,)|.")
+        return MULTIPLICATION.names
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
         factors = rng.integers(10 ** (self.digits - 1), 10**self.digits, size=len(lengths))
         return self.lay_out_products(draw_digits(rng, lengths[:, 0], variety), lengths[:, 0], factors)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left * right`."""
+        Product(left, right)  # refuses what is no number
         digits = np.array([[int(d) for d in reversed(left)]])
         return self.lay_out_products(digits, np.array([len(left)]), np.array([int(right)]))
 
@@ -65,9 +57,18 @@ class Multiplication(Task):
         answer: list[IntArray] = []
         for place in range(places if self.scratchpad else 0):
             so_far = total[:, : place + 1][:, ::-1]
-            pieces = [*under_work(a, a_size, place, self.token(EMPTY)), self.const("*"), factor, self.const("("),
-                      spelled(local[:, place], self.digits + 1), self.const("~"),
-                      spelled(carries[:, place], self.digits), self.const(","), so_far, self.const(")|")]  # fmt: skip
+            pieces = [
+                *under_work(a, a_size, place, self.token(EMPTY)),
+                self.const("*"),
+                factor,
+                self.const("("),
+                spelled(local[:, place], self.digits + 1),
+                self.const("~"),
+                spelled(carries[:, place], self.digits),
+                self.const(","),
+                so_far,
+                self.const(")|"),
+            ]
             answer += [where_present((place < sizes)[:, None], piece) for piece in pieces]
         return lay_out(prompt, [*answer, most_significant_first(total, sizes), self.const(".")])
 

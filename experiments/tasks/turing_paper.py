@@ -13,12 +13,13 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, restrict, where_present
+from experiments.tasks.base import IntArray, Samples, lay_out, where_present
+from experiments.tasks.symbols import SymbolTask, restrict
 from rasp import TuringMachine
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuringPaper(Task):
+class TuringPaper(SymbolTask):
     """Without scratchpad the transition is not spelled out: only the state and the tape follow."""
 
     machine: TuringMachine = field(default_factory=lambda: TuringMachine.random(symbols=15, states=5, seed=0))
@@ -32,13 +33,14 @@ class TuringPaper(Task):
         heads = (f"b{i + 1}" for i in range(symbols))
         return ("$", "(", ")", "|", "L", "R", *self.machine.states, *(f"a{i + 1}" for i in range(symbols)), *heads)
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
         sizes, kinds = lengths[:, 0], len(self.machine.symbols)
         cells = rng.integers(kinds, size=(len(sizes), int(sizes.max())))
         if variety is not None:
             cells = restrict(rng, cells, kinds, variety)
-        return self.lay_out_steps(cells, sizes, rng.integers(sizes), rng.integers(len(self.machine.states),
-                                                                                  size=len(sizes)))  # fmt: skip
+        return self.lay_out_steps(
+            cells, sizes, rng.integers(sizes), rng.integers(len(self.machine.states), size=len(sizes))
+        )
 
     def problem(self, cells: list[int], head: int, state: int) -> Samples:
         """The one sample of a tape given by numbers of symbols, from 0."""
@@ -51,11 +53,22 @@ class TuringPaper(Task):
         after[rows, head] = write
         to = np.clip(head + 2 * right - 1, 0, sizes - 1)
         first_state, first_symbol = self.token(self.machine.states[0]), self.token("a1")
-        prompt = [self.const("$("), first_state + state[:, None], self.const(")"), self.spell(cells, sizes, head),
-                  self.const("|")]  # fmt: skip
+        prompt = [
+            self.const("$("),
+            first_state + state[:, None],
+            self.const(")"),
+            self.spell(cells, sizes, head),
+            self.const("|"),
+        ]
         rule = [first_symbol + write[:, None], self.token("L") + right[:, None]] if self.scratchpad else []
-        answer = [self.const("("), first_state + then[:, None], *rule, self.const(")"), self.spell(after, sizes, to),
-                  self.const("|")]  # fmt: skip
+        answer = [
+            self.const("("),
+            first_state + then[:, None],
+            *rule,
+            self.const(")"),
+            self.spell(after, sizes, to),
+            self.const("|"),
+        ]
         return lay_out(prompt, answer)
 
     def rules(self, state: IntArray, symbol: IntArray) -> tuple[IntArray, IntArray, IntArray]:

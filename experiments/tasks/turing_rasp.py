@@ -10,14 +10,15 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, Task, lay_out, restrict, where_present
+from experiments.tasks.base import IntArray, Samples, lay_out, where_present
+from experiments.tasks.symbols import SymbolTask, restrict
 from rasp import TuringMachine
-from rasp.simulate import batch_traces, stack_tables
-from rasp.tape import bos, eos, sep
+from rasp.machines.simulate import batch_traces, stack_tables
+from rasp.machines.tape import bos, eos, sep
 
 
 @dataclass(frozen=True, kw_only=True)
-class TuringRasp(Task):
+class TuringRasp(SymbolTask):
     """Without scratchpad, the tape after `steps` steps follows the first one at once."""
 
     machine: TuringMachine = field(default_factory=lambda: TuringMachine.random(symbols=15, states=5, seed=0))
@@ -28,7 +29,6 @@ class TuringRasp(Task):
     joiner: ClassVar[str] = " "
 
     def __post_init__(self) -> None:
-        super().__post_init__()
         if self.steps < 1:
             raise ValueError(f"steps is {self.steps}; a sample shows at least 1 step")
 
@@ -36,7 +36,7 @@ class TuringRasp(Task):
     def vocabulary(self) -> tuple[str, ...]:
         return self.machine.vocabulary
 
-    def generate(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
         return self.lay_out_traces(draw_tapes(rng, self.machine, lengths[:, 0], variety), lengths[:, 0])
 
     def lay_out_traces(self, tapes: IntArray, lengths: IntArray) -> Samples:

@@ -21,8 +21,11 @@ def kicker(results: Results) -> str:
 
 
 def inspector(results: Results) -> str:
-    links = [(page["file"], f"{machine['name']}, {page['length']} cells: {page['title']}")
-             for machine in results["machines"] for page in machine["inspector"]]  # fmt: skip
+    links = [
+        (page["file"], f"{machine['name']}, {page['length']} cells: {page['title']}")
+        for machine in results["machines"]
+        for page in machine["inspector"]
+    ]
     items = [f'<li><a href="{text(file)}">{text(title)}</a></li>' for file, title in links]
     return f'{INSPECTOR}<ul class="links">{"".join(items)}</ul>' if items else ""
 
@@ -46,14 +49,18 @@ def _counts(results: Results) -> str:
     """Tapes per machine, by length: the fewest and the most that a machine's simulators of a kind were given."""
     given: dict[str, list[Row]] = {}
     for machine in results["machines"]:
-        kinds = {sim["name"]: f"compiled: {sim['backend']}" if sim["backend"] else sim["kind"]
-                 for sim in machine["simulators"]}  # fmt: skip
+        kinds = {
+            sim["name"]: f"compiled: {sim['backend']}" if sim["backend"] else sim["kind"]
+            for sim in machine["simulators"]
+        }
         for row in machine["accuracy"]:
             if row["measure"] == "tape":
                 given.setdefault(kinds[row["simulator"]], []).append({**row, "machine": machine["name"]})
     columns = times_of(results)
-    body = [[text(kind), *(_range(rows, times, len(results["machines"])) for times in columns)]
-            for kind, rows in given.items()]  # fmt: skip
+    body = [
+        [text(kind), *(_range(rows, times, len(results["machines"])) for times in columns)]
+        for kind, rows in given.items()
+    ]
     return table(["tapes per machine", *(length_text(results, times) for times in columns)], body)
 
 

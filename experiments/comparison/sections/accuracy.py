@@ -18,9 +18,11 @@ def accuracy(results: Results) -> str:
     bands = "Bands: 95% intervals."
     if len(results["machines"]) > 1:
         bands = "Thin lines: the learned model of each machine; thick: their mean; bands: the range over machines."
-    said = (f"{bands} Left: the whole next tape, written greedily token by token. Right: single wrong tokens, when "
-            "what stands before them is right. A compiled model lies on the line of its program. Learned models see "
-            "the whole text, not only a window of the length they were trained with.")  # fmt: skip
+    said = (
+        f"{bands} Left: the whole next tape, written greedily token by token. Right: single wrong tokens, when "
+        "what stands before them is right. A compiled model lies on the line of its program. Learned models see "
+        "the whole text, not only a window of the length they were trained with."
+    )
     return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", said)
 
 
@@ -29,6 +31,8 @@ def rollout(results: Results) -> str:
     if at is None:
         return ""
     whose = " the training length" if learned_of(results) else ""
-    said = ("Each step is taken on the tape that the simulator wrote itself; a run counts until its first wrong token. "
-            f"Tapes of {length_text(results, at)}{whose}.")  # fmt: skip
+    said = (
+        "Each step is taken on the tape that the simulator wrote itself; a run counts until its first wrong token. "
+        f"Tapes of {length_text(results, at)}{whose}."
+    )
     return figure(drawing.rollout_figure(results), "rollout", "runs without error by step", said)

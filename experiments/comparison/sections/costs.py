@@ -27,8 +27,10 @@ def cost(results: Results) -> str:
     if not rows:
         return ""
     base = {key: _mean(rows.get(LEARNED, []), key) for key in COSTS}
-    body = [[text(name), *(_cell(_mean(found, key), base[key] if name != LEARNED else None, key) for key in COSTS)]
-            for name, found in rows.items()]  # fmt: skip
+    body = [
+        [text(name), *(_cell(_mean(found, key), base[key] if name != LEARNED else None, key) for key in COSTS)]
+        for name, found in rows.items()
+    ]
     some = next(iter(rows.values()))[0]
     words = WORDS.format(machines=len(results["machines"]), rows=some.get("rows", "several"))
     kinds = [LEARNED if name == LEARNED else "" for name in rows]

@@ -20,8 +20,11 @@ def difficulty(results: Results) -> str:
     rows = []
     for gram in drawing.grams_of(results):
         taking = [family for family in (programs.get(gram - 1), learned) if family]
-        cells = [pooled(rows_of(results, family, "difficulty", gram=gram, group=group))
-                 for group in GROUPS for family in taking]  # fmt: skip
+        cells = [
+            pooled(rows_of(results, family, "difficulty", gram=gram, group=group))
+            for group in GROUPS
+            for family in taking
+        ]
         rows.append([f"{gram}-grams<small>program n = {gram - 1}</small>", *map(_right_of, cells)])
     who = ["program", "learned"] if learned else ["program"]
     head = ["", *(f"{name}<small>{words}</small>" for words in GROUPS.values() for name in who)]

@@ -8,7 +8,7 @@ from experiments.comparison.anatomy import KINDS, PLACES
 from experiments.comparison.sections.pieces import facts, folded, note, swatch, text
 from experiments.comparison.sections.tapes import example_html
 from experiments.comparison.summary import Family, Results, Row, anatomies, families, family_of
-from rasp.formats import from_json
+from rasp.formats.json import from_json
 
 AT_FIRST = 7  # examples shown before one asks for more
 EXPLANATION = """Shaded: the head, the state standing right of the cell it reads. Outlined: the first wrong token, and
@@ -32,8 +32,10 @@ def _bars(wrong: Sequence[tuple[Family, Row]], key: str) -> str:
     lines = []
     for family, counts in wrong:
         bar = "".join(_piece(name, i, counts[key].get(name, 0), counts["wrong"]) for i, name in enumerate(names))
-        lines.append(f'<span>{text(family.label)}</span><div class="bar">{bar}</div>'
-                     f'<span class="count">{counts["wrong"]:,} wrong of {counts["tapes"]:,}</span>')  # fmt: skip
+        lines.append(
+            f'<span>{text(family.label)}</span><div class="bar">{bar}</div>'
+            f'<span class="count">{counts["wrong"]:,} wrong of {counts["tapes"]:,}</span>'
+        )
     legend = "".join(f"<span>{swatch(f'b{i}')}{text(name)}</span>" for i, name in enumerate(names))
     return f'<div class="bars">{"".join(lines)}</div><div class="legend">{legend}</div>'
 

@@ -40,9 +40,14 @@ def _verdict_row(machine: Row) -> list[str]:
     shift, others = row.get("shift", 0), row.get("others", ())
     small = [f"{abs(shift)} token{'s' * (abs(shift) > 1)} {'after' if shift > 0 else 'before'}"] if shift else []
     small += [f"also {', '.join(_head_name(other) for other in others)}"] if others else []
-    return [text(machine["name"]), f"{_head_name(row)}<small>{'; '.join(small)}</small>", digits(row["agreement"]),
-            digits(row["baseline"]), digits(row["lost_when_ablated"]),
-            verdict(VERDICTS[row["verdict"]], row["verdict"])]  # fmt: skip
+    return [
+        text(machine["name"]),
+        f"{_head_name(row)}<small>{'; '.join(small)}</small>",
+        digits(row["agreement"]),
+        digits(row["baseline"]),
+        digits(row["lost_when_ablated"]),
+        verdict(VERDICTS[row["verdict"]], row["verdict"]),
+    ]
 
 
 def _head_name(row: Row) -> str:
@@ -56,8 +61,10 @@ def _maps(machine: Row) -> str:
     """How much each learned head attends like the match head, and what is lost without it."""
     found = machine["mechanism"]
     match = next(head for head in found["heads"] if head["label"] == found["induction"]["label"])
-    alike = [[max(0.0, a - b) for a, b in zip(*rows, strict=True)]
-             for rows in zip(match["matches"], match["baseline"], strict=True)]  # fmt: skip
+    alike = [
+        [max(0.0, a - b) for a, b in zip(*rows, strict=True)]
+        for rows in zip(match["matches"], match["baseline"], strict=True)
+    ]
     known = {(row["layer"], row["head"]): row for row in found["ablation"]}
     lost = [[known[layer, head]["lost"] for head in range(len(row))] for layer, row in enumerate(alike)]
     windows = [[known[layer, head]["window"] for head in range(len(row))] for layer, row in enumerate(alike)]
@@ -67,8 +74,9 @@ def _maps(machine: Row) -> str:
 
 def _heat(values: Sequence[Sequence[float]], windows: Sequence[Sequence[int | None]], kind: str, title: str) -> str:
     top = "".join(f"<th>{window or '∞'}</th>" for window in max(windows, key=len))
-    rows = "".join(f'<tr><th class="words">L{layer}</th>{"".join(map(_cell, row))}</tr>'
-                   for layer, row in enumerate(values))  # fmt: skip
+    rows = "".join(
+        f'<tr><th class="words">L{layer}</th>{"".join(map(_cell, row))}</tr>' for layer, row in enumerate(values)
+    )
     return f'<table class="heat {kind}"><caption>{title}</caption><tr><th></th>{top}</tr>{rows}</table>'
 
 
@@ -82,8 +90,10 @@ def _cross(machine: Row, unfolded: bool) -> str:
     """Compiled heads as rows, learned heads as columns."""
     heads = machine["mechanism"]["heads"]
     top = "".join(f'<th colspan="{len(row)}">layer {layer}</th>' for layer, row in enumerate(heads[0]["matches"]))
-    rows = "".join(f'<tr><th class="words">{head["layer"]}.{head["head"]} {text(head["label"])}</th>{_bars(head)}</tr>'
-                   for head in heads)  # fmt: skip
+    rows = "".join(
+        f'<tr><th class="words">{head["layer"]}.{head["head"]} {text(head["label"])}</th>{_bars(head)}</tr>'
+        for head in heads
+    )
     made = f'<div class="scroll"><table class="heat"><tr><th></th>{top}</tr>{rows}</table></div>'
     return folded(text(machine["name"]), made, unfolded)
 

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from rasp import TuringMachine
-from rasp.tape import bos, eos, sep
+from rasp.machines.tape import bos, eos, sep
 
 AROUND = 11  # tokens shown on each side of the error
 SMALL = 28  # tapes up to this many tokens are shown whole
@@ -19,9 +19,11 @@ def example_html(example: dict[str, Any], machine: TuringMachine, who: str) -> s
     at, expected, written = example["at"], example["expected"], example["written"]
     start, stop = _window(at, max(len(expected), len(written)))
     place, kind = html.escape(example["place"]), html.escape(example["kind"])
-    lines = [_line("given", example["tape"], machine, start, stop, {}),
-             _line("should be", expected, machine, start, stop, {at: "due"}),
-             _line("written", written, machine, start, stop, {at: "wrong"}, after=at)]  # fmt: skip
+    lines = [
+        _line("given", example["tape"], machine, start, stop, {}),
+        _line("should be", expected, machine, start, stop, {at: "due"}),
+        _line("written", written, machine, start, stop, {at: "wrong"}, after=at),
+    ]
     cells = len(expected) - 4
     said = f"<p><b>{html.escape(who)}</b>, {cells} cells: {kind}, {place}.</p>"
     return f'<div class="example">{said}<div class="tapes">{"".join(lines)}</div></div>'
@@ -35,11 +37,18 @@ def _window(at: int, size: int) -> tuple[int, int]:
 
 
 def _line(
-    name: str, tape: Sequence[int], machine: TuringMachine, start: int, stop: int, marks: dict[int, str],
+    name: str,
+    tape: Sequence[int],
+    machine: TuringMachine,
+    start: int,
+    stop: int,
+    marks: dict[int, str],
     after: int | None = None,
-) -> str:  # fmt: skip
-    cells = [_cell(tape, i, machine, marks.get(i, ""), after is not None and i > after)
-             for i in range(start, min(stop, len(tape)))]  # fmt: skip
+) -> str:
+    cells = [
+        _cell(tape, i, machine, marks.get(i, ""), after is not None and i > after)
+        for i in range(start, min(stop, len(tape)))
+    ]
     before, behind = ('<i class="gap">…</i>' if more else "" for more in (start > 0, stop < len(tape)))
     return f'<div class="tape"><span class="who">{name}</span>{before}{"".join(cells)}{behind}</div>'
 

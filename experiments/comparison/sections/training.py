@@ -22,10 +22,15 @@ def from_compiled(results: Results) -> str:
         return ""
     recipe, exact = found["recipe"], found["exactness"]
     words = WORDS.format(
-        n=found["n"], machine=text(found["machine"]), parameters=short(found["parameters"]).strip(),
-        tokens=exact["tokens"], mismatches=exact["mismatches"], steps=recipe["steps"], batch=recipe["batch"],
+        n=found["n"],
+        machine=text(found["machine"]),
+        parameters=short(found["parameters"]).strip(),
+        tokens=exact["tokens"],
+        mismatches=exact["mismatches"],
+        steps=recipe["steps"],
+        batch=recipe["batch"],
         context=recipe["context"],
-    )  # fmt: skip
+    )
     runs = [*found["runs"], *([found["scratch"]] if found["scratch"] else [])]
     lengths = [row["length"] / recipe["lengths"][1] for row in runs[0]["after"]]
     body = [["as compiled", *_shares(runs[0]["before"]), "", ""], *map(_row, runs)]

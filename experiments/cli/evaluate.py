@@ -1,0 +1,131 @@
+"""`turing-programs evaluate` and `figure`: how often trained models are right."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from experiments.cli.common import (
+    DeviceOption,
+    ExamplesOption,
+    JsonOption,
+    PrecisionOption,
+    SeedOption,
+    ThreadsOption,
+    print_json,
+    progress_bar,
+    read_numbers,
+)
+
+if TYPE_CHECKING:
+    from experiments.evaluation.results import Result
+
+LengthsOption = Annotated[
+    str | None, typer.Option(help="Such as 20,40,60. Default: 1 and 1.5 times the trained; machines: also 2, 3.")
+]
+GridOption = Annotated[
+    str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition); at most 96 problems each.")
+]
+
+
+def register(app: typer.Typer) -> None:
+    app.command(
+        epilog="Examples:  turing-programs evaluate --shipped  ·  "
+        "turing-programs evaluate runs/tm-cpu --lengths 20,40,60 --rollout 10 -o figures/"
+    )(evaluate)
+    app.command(epilog="Examples:  turing-programs figure machines  ·  turing-programs figure grid -o grid/")(figure)
+
+
+def evaluate(
+    checkpoints: Annotated[list[str] | None, typer.Argument(help="Folders of runs, or names of shipped ones.")] = None,
+    shipped: Annotated[bool, typer.Option("--shipped", help="All that come with this repository.")] = False,
+    lengths: LengthsOption = None,
+    rollout: Annotated[int, typer.Option(min=0, help="Machine steps in a row.")] = 0,
+    gram: Annotated[int, typer.Option(min=0, help="Split by whether the tape repeats an n-gram of this size.")] = 0,
+    grid: GridOption = None,
+    examples: ExamplesOption = 288,
+    seed: SeedOption = 0,
+    seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
+    ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "float32",
+    threads: ThreadsOption = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """Accuracy of trained models on problems of any length, with 95% intervals."""
+    from experiments.evaluation import EvaluationRequest, run_evaluation
+    from experiments.evaluation.results import as_markdown
+
+    request = EvaluationRequest(
+        checkpoints=tuple(checkpoints or ()),
+        shipped=shipped,
+        lengths=read_numbers(lengths),
+        rollout=rollout,
+        gram=gram,
+        grid=read_numbers(grid),
+        examples=examples,
+        seed=seed,
+        as_band=seeds,
+        ship=ship,
+        output=output,
+        device=device,
+        precision=precision,
+        threads=threads,
+    )
+    with progress_bar("evaluating") as progress:
+        found = run_evaluation(request, progress)
+    if json:
+        print_json(found.report)
+    elif markdown:
+        typer.echo(as_markdown(found.results, found.trained))
+    else:
+        print_results(found.results)
+
+
+def figure(
+    name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
+    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
+    examples: ExamplesOption = 288,
+    seed: SeedOption = 0,
+    device: DeviceOption = "auto",
+    precision: PrecisionOption = "float32",
+    threads: ThreadsOption = None,
+    json: JsonOption = False,
+) -> None:
+    """Draw one of the paper's figures from the checkpoints that come with this repository."""
+    from experiments.evaluation import FigureRequest, run_figure
+
+    request = FigureRequest(
+        name=name,
+        output=output or Path("figures") / name,
+        examples=examples,
+        seed=seed,
+        device=device,
+        precision=precision,
+        threads=threads,
+    )
+    with progress_bar("evaluating") as progress:
+        drawn = run_figure(request, progress)
+    if json:
+        print_json(drawn.report)
+    else:
+        typer.echo(f"{drawn.about}: wrote {', '.join(map(str, drawn.files))}")
+
+
+def print_results(results: list[Result]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.console import Console
+    from rich.table import Table
+
+    table = Table(box=SIMPLE_HEAD)
+    for heading in ("name", "length", "steps", "right", "95% interval", "of", ""):
+        table.add_column(heading, justify="left" if heading in ("name", "") else "right")
+    for r in results:
+        interval = f"{r.low:.3f} - {r.high:.3f}"
+        group = "" if r.group == "all" else r.group
+        table.add_row(r.name, str(r.length), str(r.rollout), f"{r.accuracy:.3f}", interval, str(r.examples), group)
+    Console().print(table)

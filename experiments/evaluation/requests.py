@@ -1,0 +1,170 @@
+"""Whole evaluations on request: of checkpoints by name, as a figure of the paper's, or on the way to being shipped."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+from experiments.devices import choose_device, use_threads
+from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
+from experiments.evaluation.evaluate import EXAMPLES, evaluate
+from experiments.evaluation.figures import FIGURES, Figure, draw
+from experiments.evaluation.results import Result, band
+from experiments.evaluation.shipped import FOLDER, find, shipped, shipping
+from experiments.files import need_folder, write_json
+from experiments.models import use_precision
+from experiments.versions import versions
+
+Progress = Callable[[int, int], None]
+
+
+@dataclass(frozen=True, kw_only=True)
+class EvaluationRequest:
+    """Which checkpoints are asked what. Without lengths, each is asked for its usual ones."""
+
+    checkpoints: tuple[str, ...] = ()  # folders of runs, or names of shipped ones
+    shipped: bool = False  # all of them, too
+    lengths: tuple[int, ...] = ()
+    rollout: int = 0  # machine steps in a row
+    gram: int = 0  # split by whether the tape repeats an n-gram of this size
+    grid: tuple[int, ...] = ()  # operand lengths to cross
+    examples: int = EXAMPLES
+    seed: int = 0
+    as_band: bool = False  # the checkpoints are seeds of one experiment
+    ship: str | None = None  # keep the one run among the shipped, under this name
+    output: Path | None = None  # folder for figures and results.json
+    device: str = "auto"
+    precision: str = "float32"
+    threads: int | None = None
+
+    @property
+    def folders(self) -> list[Path]:
+        found = [find(name) for name in self.checkpoints] + (shipped() if self.shipped else [])
+        if not found:
+            raise ValueError("nothing to evaluate; name a folder written by `train`, or use --shipped")
+        if self.ship is not None and len(found) != 1:
+            raise ValueError(f"--ship keeps one run under one name; {len(found)} were given")
+        if self.as_band and len({folder.resolve() for folder in found}) < 2:
+            raise ValueError("--seeds takes the mean over several checkpoints; name at least two")
+        return found
+
+    def ask(self, checkpoint: Checkpoint, alone: bool) -> list[Result]:
+        """Of one checkpoint alone, everything; of several, each is asked what it can answer."""
+        machine, pairs = alone or checkpoint.is_machine, alone or checkpoint.task.operands == 2
+        return evaluate(
+            checkpoint,
+            self.lengths,
+            self.rollout * machine,
+            examples=self.examples,
+            seed=self.seed,
+            gram=self.gram * machine,
+            grid=self.grid * pairs,
+        )
+
+
+@dataclass(frozen=True)
+class Evaluation:
+    """What was found; `trained` is the longest problem that each was trained on."""
+
+    results: list[Result]
+    trained: dict[str, int]
+    report: dict[str, Any]  # as results.json has it
+
+
+def run_evaluation(request: EvaluationRequest, progress: Progress = lambda *_: None) -> Evaluation:
+    use_threads(request.threads)
+    device, folders = choose_device(request.device), request.folders
+    need_folder(request.output)
+    results: list[Result] = []
+    trained: dict[str, int] = {}
+    with shipping(folders[0], request.ship) if request.ship is not None else nullcontext() as staged:
+        for checkpoint in loaded([staged.folder] if staged else folders, device, progress):
+            trained[checkpoint.name] = checkpoint.lengths[1]
+            use_precision(request.precision, checkpoint.model)
+            results += request.ask(checkpoint, alone=len(folders) == 1)
+        if staged:
+            staged.note(results)
+    if request.as_band:
+        results, trained = as_one_band(results, trained)
+    about = {"examples": request.examples, "seed": request.seed, "precision": request.precision}
+    report = {"results": [r.to_dict() for r in results], **about, "versions": versions()}
+    if request.output is not None:
+        draw(results, request.output)
+        write_json(request.output / "results.json", report)
+    return Evaluation(results, trained, report)
+
+
+def as_one_band(results: Sequence[Result], trained: dict[str, int]) -> tuple[list[Result], dict[str, int]]:
+    if len(set(trained.values())) > 1:
+        told = ", ".join(f"{name} to {longest}" for name, longest in trained.items())
+        raise ValueError(f"--seeds takes the mean over seeds of one experiment; these differ in length: {told}")
+    name = f"{len(trained)} seeds"
+    return band(results, name), {name: max(trained.values())}
+
+
+def loaded(folders: Sequence[Path], device: str, progress: Progress) -> Iterator[Checkpoint]:
+    """One checkpoint after the other. Those of the same name go by path."""
+    names = Counter(folder.resolve().name for folder in folders)
+    for done, folder in enumerate(folders):
+        progress(done, len(folders))
+        checkpoint = load_checkpoint(folder, device)
+        yield checkpoint if names[checkpoint.name] == 1 else replace(checkpoint, name=str(folder))
+
+
+# --- figures of the paper's
+
+
+@dataclass(frozen=True, kw_only=True)
+class FigureRequest:
+    name: str
+    output: Path
+    examples: int = EXAMPLES
+    seed: int = 0
+    device: str = "auto"
+    precision: str = "float32"
+    threads: int | None = None
+
+
+@dataclass(frozen=True)
+class DrawnFigure:
+    about: str
+    files: list[Path]
+    report: dict[str, Any]  # as results.json has it
+
+
+def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> DrawnFigure:
+    """One of the paper's figures, from the checkpoints that are shipped."""
+    figure = find_figure(request.name)
+    asked = EvaluationRequest(
+        checkpoints=tuple(str(FOLDER / name) for name in figure.checkpoints),
+        examples=request.examples,
+        seed=request.seed,
+        device=request.device,
+        precision=request.precision,
+        threads=request.threads,
+        rollout=figure.steps,
+        grid=figure.grid,
+        as_band=figure.as_band,
+    )
+    need_folder(request.output)
+    found = run_evaluation(asked, progress)
+    files = draw(found.results, request.output)
+    report = {"figure": request.name, "about": figure.about, **found.report}
+    write_json(request.output / "results.json", report)
+    return DrawnFigure(figure.about, [*files, request.output / "results.json"], report)
+
+
+def find_figure(name: str) -> Figure:
+    if name not in FIGURES:
+        raise ValueError(f"there is no figure {name!r}; choose one of {', '.join(FIGURES)}")
+    missing = [c for c in FIGURES[name].checkpoints if not (FOLDER / c).is_dir()]
+    if missing:
+        raise ValueError(
+            f"the figure {name!r} shows {', '.join(missing)}, which is not shipped; train it and keep it with "
+            f"`turing-programs evaluate runs/{missing[0]} --ship {missing[0]}`"
+        )
+    return FIGURES[name]

@@ -1,0 +1,111 @@
+"""The checkpoints that come with this repository, each a folder with its weights, recipe, record and card."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from tempfile import TemporaryDirectory
+from typing import Any
+
+from compile.transformer import Transformer
+from compile.transformer.saving import save_weights_and_config
+from experiments.evaluation.cards import card
+from experiments.evaluation.results import Result
+from experiments.files import read_json, write_fields, write_json
+
+FOLDER = Path(__file__).parents[1] / "checkpoints"
+RECIPE, RECORD, CARD = "recipe.json", "training.json", "README.md"
+
+
+def shipped() -> list[Path]:
+    return sorted(path.parent for path in FOLDER.glob("*/model.safetensors"))
+
+
+def find(name: str) -> Path:
+    """A folder that a person named: a path, or the name of a shipped checkpoint."""
+    path = Path(name)
+    return path if path.exists() or not (FOLDER / name).is_dir() else FOLDER / name
+
+
+@dataclass
+class StagedCheckpoint:
+    """A checkpoint on its way among the shipped: its folder for now, and what is known of it."""
+
+    folder: Path
+    recipe: dict[str, Any]
+    record: dict[str, Any]
+
+    def note(self, results: Sequence[Result]) -> None:
+        self.record = {**self.record, "evaluation": [r.to_dict() for r in results]}
+
+
+@contextmanager
+def shipping(run: Path, name: str) -> Iterator[StagedCheckpoint]:
+    """Put a run's weights, in half precision, its recipe and record (not its optimizer state) among the shipped.
+
+    What is evaluated inside is what is shipped; nothing is, unless that ends well.
+    """
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
+    target, recipe, record = FOLDER / name, read_run(run, RECIPE, {"task", "lengths"}), read_record(run)
+    if not record["finished"]:
+        raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
+    need_shipped_start(run, recipe.get("start", ""))
+    if target.exists() and kind(read_recipe_of(target)) != kind(recipe):
+        raise ValueError(
+            f"{name} is the name of a checkpoint for another task, {kind(read_recipe_of(target))}; "
+            f"{run} is for {kind(recipe)}: choose another name"
+        )
+    with TemporaryDirectory() as temporary:
+        staged = StagedCheckpoint(
+            Path(temporary) / name, recipe, {**record, "command": f"turing-programs reproduce {name}"}
+        )
+        staged.folder.mkdir()
+        save_weights_and_config(Transformer.from_pretrained(run), staged.folder, stored="float16")
+        yield staged
+        write_fields(staged.folder / RECIPE, staged.recipe)
+        write_json(staged.folder / RECORD, staged.record)
+        (staged.folder / CARD).write_text(card(name, staged.recipe, staged.record), encoding="utf-8")
+        shutil.copytree(staged.folder, target, dirs_exist_ok=True)
+
+
+def need_shipped_start(run: Path, start: str) -> None:
+    if start and (FOLDER / start).parent != FOLDER:
+        raise ValueError(
+            f"{run} began with {start}, which is not shipped, so nobody could train it "
+            "again; ship that one first, and train from its name"
+        )
+
+
+def read_record(folder: Path) -> dict[str, Any]:
+    """What training.json tells of a run."""
+    return read_run(folder, RECORD, {"finished", "steps_done"})
+
+
+def read_recipe_of(folder: Path) -> dict[str, Any]:
+    return read_run(folder, RECIPE, {"task", "lengths"})
+
+
+def read_run(folder: Path, name: str, needed: set[str]) -> dict[str, Any]:
+    values = read_json(folder / name)
+    if not needed <= set(values):
+        raise ValueError(f"{folder / name} does not tell of a training run; name a folder written by `train`")
+    return values
+
+
+def kind(recipe: Mapping[str, Any]) -> str:
+    """What a run learns: its task, of machines which, and whether it writes its steps out."""
+    task = {"scratchpad": True, **recipe["task"]}
+    keys = ("name", "symbols", "states", "machine_seed", "digits")
+    return " ".join([str(task[key]) for key in keys if key in task] + ["at once"] * (not task["scratchpad"]))
+
+
+def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
+    """What was found when each was shipped, and the longest problem each was trained on: the README's table."""
+    records = {folder.name: read_record(folder) for folder in shipped()}
+    results = [Result(**{**found, "name": name}) for name, record in records.items() for found in record["evaluation"]]
+    return results, {folder.name: read_recipe_of(folder)["lengths"][1] for folder in shipped()}

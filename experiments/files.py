@@ -1,0 +1,61 @@
+"""Files that are whole or not there, and sentences about those that cannot be read or written."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+
+def write_json(path: Path, value: Any) -> None:
+    write_whole(path, json.dumps(value, indent=1) + "\n")
+
+
+def write_fields(path: Path, values: Mapping[str, Any]) -> None:
+    """An object, with a line per field."""
+    lines = (f" {json.dumps(name)}: {json.dumps(value)}" for name, value in values.items())
+    write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
+
+
+def write_whole(path: Path, text: str) -> None:
+    """Beside the old file, which it then replaces."""
+    partial = path.with_name(f"{path.name}.partial")
+    try:
+        partial.write_text(text, encoding="utf-8")
+        os.replace(partial, path)
+    except OSError:
+        partial.unlink(missing_ok=True)
+        raise
+
+
+def read_json(path: Path) -> dict[str, Any]:
+    """The object in a file."""
+    try:
+        value = json.loads(path.read_text(encoding="utf-8"))
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"{path} is damaged ({error})") from None
+    if not isinstance(value, dict):
+        raise ValueError(f"{path} holds no JSON object")
+    return value
+
+
+def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
+    """Refuse an output that cannot be written before the work is done, not after it."""
+    if path is None:
+        return
+    if suffixes and path.suffix not in suffixes:
+        raise ValueError(f"cannot write {str(path)!r}: expected a name ending in {' or '.join(suffixes)}")
+    if path.is_dir() or not os.access(path if path.exists() else path.absolute().parent, os.W_OK):
+        raise ValueError(f"cannot write {str(path)!r}: it is a folder, or its folder is missing or not writable")
+
+
+def need_folder(folder: Path | None) -> None:
+    """Make it, or refuse it before the work is done, not after it."""
+    if folder is None:
+        return
+    above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
+    if not above.is_dir() or not os.access(above, os.W_OK):
+        raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
+    folder.mkdir(parents=True, exist_ok=True)

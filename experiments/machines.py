@@ -1,0 +1,68 @@
+"""Machines that a person names, and the tapes they begin with, plain or over tagged symbols."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from rasp import TuringMachine, load_machine, make_simulable
+from rasp.loading import default_tape
+from rasp.machines.machine import Configuration
+from rasp.machines.simulable import tag_row
+
+if TYPE_CHECKING:
+    from compile import Transformer
+
+
+def read_machine(source: str) -> TuringMachine:
+    """The machine a person named."""
+    size = re.fullmatch(r"random(?::(\d+)x(\d+))?(?::(\d+))?", source)
+    if size:
+        symbols, states, seed = (int(g) if g else d for g, d in zip(size.groups(), (12, 16, 0), strict=True))
+        return TuringMachine.random(symbols=symbols, states=states, seed=seed)
+    if source.startswith("random:"):
+        raise ValueError(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
+    return load_machine(source)
+
+
+def first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, room: bool | None) -> list[int]:
+    """Where a run of `steps` begins. With `room` it has blanks so that the head stays on it; None: if it can halt."""
+    if tape is None and name.startswith("random"):
+        cells = [chosen.symbols[(7 * i + 3) % len(chosen.symbols)] for i in range(8)]
+        start = chosen.encode(cells, head=4)
+    else:
+        start = chosen.parse_tape(default_tape(name) if tape is None else tape)
+    wants_room = bool(chosen.final) if room is None else room
+    return chosen.with_room(start, steps) if wants_room else start
+
+
+@dataclass(frozen=True)
+class MachineStart:
+    """A machine at the beginning of a run; `decode` reads its tapes as those of the machine that a person named."""
+
+    machine: TuringMachine
+    tape: list[int]
+    decode: Callable[[list[int]], Configuration]
+
+
+def plain_start(chosen: TuringMachine, tape: list[int]) -> MachineStart:
+    return MachineStart(chosen, tape, chosen.decode)
+
+
+def tagged_start(chosen: TuringMachine, tape: list[int], n: int, kinds: int) -> MachineStart:
+    """Over tagged symbols, so that no n-gram repeats; with at least so many kinds of tags."""
+    cells = len(tape) - 3
+    while kinds > 1 and max(tag_row(cells, n)) + 1 < kinds:
+        cells += 1
+    tagged, at = make_simulable(chosen, cells, n), chosen.decode(tape)
+    return MachineStart(tagged.machine, tagged.encode(at.cells, at.head, at.state), tagged.decode)
+
+
+def tags_of(model: Transformer | None, chosen: TuringMachine) -> int:
+    """How many kinds of tags the machine that a model carries has, beside the one that was named (1: none)."""
+    from experiments.models import machine_of
+
+    own = machine_of(model) if model is not None else None
+    return 1 if own is None else len(own.symbols) // len(chosen.symbols)
