@@ -6,64 +6,30 @@ The oracle is written from the listing's meaning with numpy and loops, and share
 from __future__ import annotations
 
 from collections.abc import Callable
-from types import ModuleType
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
+from fuzz.ways import ENGINES, MACHINE_CODE, REFERENCE, Subject, uncompiled
 
-from rasp import run, simplify, trace
-from rasp.codegen import EngineError
-from rasp.graph import Graph
-from rasp.jit import Kernel
-from rasp.stream import Stream
+from rasp.arithmetic import array_kind
+from rasp.errors import EngineError
 
-Ways = dict[str, np.ndarray]
+__all__ = ["assert_agree", "listing_aggr", "listing_kqv", "listing_map", "listing_select", "refusal", "uncompiled"]
 
 
-def all_ways(program: Callable[..., Any], *sequences: Any, compiled: bool = False, jit: bool = True) -> Ways:
-    """The program's value by every interpreter, and by the graph at every stage of rewriting.
+def assert_agree(program: Callable[..., Any], *sequences: Any, compiled: bool = False, jit: bool = True) -> np.ndarray:
+    """All ways agree; gives what they agree on.
 
     Machine code takes a second to compile: unless `compiled`, the generated code is run as the Python it is.
     """
     arrays = [np.asarray(s) if len(s) else np.zeros(0, dtype=np.int64) for s in sequences]
-    raw = trace(program, len(arrays), [a.dtype == np.bool_ for a in arrays])
-    flat, hoisted = simplify(raw, hoist=False), simplify(raw)
-    found = {
-        "reference": run(program, *arrays, engine="reference"),
-        "eager": run(program, *arrays, engine="eager"),
-        "graph as traced": raw.run(*arrays),
-        "graph without hoisting": flat.run(*arrays),
-        "graph": hoisted.run(*arrays),
-        "stream": Stream(hoisted).run(*arrays),
-        "stream without hoisting": Stream(flat).run(*arrays),
-    }
-    if jit:
-        found["jit"] = (Kernel if compiled else uncompiled)(hoisted).predict(*arrays)
-    return found
-
-
-def uncompiled(graph: Graph) -> Kernel:
-    """A kernel whose loop runs in Python (the hash tables it calls are machine code)."""
-    with patch("rasp.jit.load_module", _run_as_python):
-        return Kernel(graph)
-
-
-def _run_as_python(source: str) -> ModuleType:
-    module = ModuleType("uncompiled")
-    exec(source.replace("@numba.njit(cache=True, nogil=True)", ""), module.__dict__)
-    return module
-
-
-def assert_agree(
-    program: Callable[..., Any], *sequences: Any, compiled: bool = False, jit: bool = True
-) -> np.ndarray:
-    """All ways agree; gives what they agree on."""
-    ways = all_ways(program, *sequences, compiled=compiled, jit=jit)
-    expected = ways["reference"]
-    for way, found in ways.items():
-        assert found.dtype == np.int64, f"{way} gives {found.dtype}"
-        assert found.tolist() == expected.tolist(), f"{way}: {found.tolist()}, reference: {expected.tolist()}"
+    subject = Subject(program, len(arrays), tuple(map(array_kind, arrays)))
+    expected = ENGINES[REFERENCE].make(subject)(*arrays)
+    for name, way in {**ENGINES, **(MACHINE_CODE if compiled else {})}.items():
+        if jit or not name.startswith("jit"):
+            found = way.make(subject)(*arrays)
+            assert found.dtype == np.int64, f"{name} gives {found.dtype}"
+            assert found.tolist() == expected.tolist(), f"{name}: {found.tolist()}, reference: {expected.tolist()}"
     return expected
 
 
@@ -108,4 +74,3 @@ def listing_kqv(
     k: np.ndarray, q: np.ndarray, v: np.ndarray, pred: Callable[..., Any], default: Any = 0, reduction: str = "mean"
 ) -> np.ndarray:
     return listing_aggr(listing_select(k, q, pred), v, default, reduction)
-

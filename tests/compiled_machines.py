@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from rasp.engines import turing_graph
-from rasp.machine import TuringMachine
-from rasp.stream import Stream
+from rasp.engines.stream import Stream
+from rasp.engines.turing import turing_graph
+from rasp.machines.machine import TuringMachine
 
 SMALL = TuringMachine.random(symbols=2, states=2, seed=3)
 PAPER = TuringMachine.random(symbols=12, states=16, seed=0)

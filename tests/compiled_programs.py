@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, NamedTuple
 
+from compile.front.domains import Capacity, infer_domains
+from compile.front.factor import factor
+from compile.front.program import FiniteProgram
+from compile.front.trace import check_vocabulary, rewrite, trace
 from rasp import (
     argmax,
     cumsum,
@@ -29,6 +33,12 @@ from rasp import (
     tok_map,
     where,
 )
+
+
+def finite(program: Callable[[Any], Any], vocabulary: Iterable[int], capacity: Capacity | None = None) -> FiniteProgram:
+    """The first stages of the compiler: trace -> rewrite -> infer domains -> factor."""
+    graph = rewrite(trace(program))
+    return factor(graph, infer_domains(graph, check_vocabulary(vocabulary), capacity))
 
 
 class Program(NamedTuple):
@@ -71,9 +81,7 @@ def add_reversed(x: Any) -> Any:
     total = tok_map(x, lambda z: z // 4 + z % 4)
     decides = tok_map(total, lambda s: 2 * (s != 3) + (s > 3))  # 0: passes a carry on, 2: none, 3: carry
     position_free = shift_right(cumsum(tok_map(decides, lambda d: d > 0)), 1)
-    carry = kqv(
-        cumsum(tok_map(decides, lambda d: d > 0)), position_free, decides, equals, default=0, reduction="max"
-    )
+    carry = kqv(cumsum(tok_map(decides, lambda d: d > 0)), position_free, decides, equals, default=0, reduction="max")
     return seq_map(total, carry, lambda s, c: (s + (c == 3)) % 4)
 
 

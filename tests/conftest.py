@@ -10,16 +10,19 @@ import pytest
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(
-    "fixed", derandomize=True, deadline=None, database=None,
+    "fixed",
+    derandomize=True,
+    deadline=None,
+    database=None,
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large, HealthCheck.filter_too_much],
-)  # fmt: skip
+)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "fixed"))
 
 
 @pytest.fixture
 def fresh_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
     """An empty folder for generated machine code."""
-    from rasp.jit import cache_folder, load_module
+    from rasp.engines.jit import cache_folder, load_module
 
     monkeypatch.setenv("TURING_PROGRAMS_CACHE", str(tmp_path / "kernels"))
     for known in (cache_folder, load_module):

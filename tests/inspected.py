@@ -12,9 +12,17 @@ from rasp import TuringMachine, make_simulable
 from rasp.gallery import entry, machine
 
 HOSTILE = (
-    "<script>document.title='gone'</script>", "</script><img src=x onerror=alert(1)>", "\"'`&amp;<b>${1}", "$x$ \\frac",
-    "<!--", "]]>", "long" * 200, "\u05e9\u05dc\u05d5\u05dd", "🙂👍🏽", "\u0627\u0644\u0639",
-)  # fmt: skip
+    "<script>document.title='gone'</script>",
+    "</script><img src=x onerror=alert(1)>",
+    "\"'`&amp;<b>${1}",
+    "$x$ \\frac",
+    "<!--",
+    "]]>",
+    "long" * 200,
+    "\u05e9\u05dc\u05d5\u05dd",
+    "🙂👍🏽",
+    "\u0627\u0644\u0639",
+)
 
 
 @cache
@@ -42,6 +50,9 @@ def hostile_machine() -> TuringMachine:
     """Two states and as many symbols as there are bad names, which it copies from left to right."""
     names = [name for name in HOSTILE if name.isprintable()]
     symbols, states = names[1:], [names[0], "q"]
-    rules = {(q, a): (b, "R", states[1 - i]) for i, q in enumerate(states)
-             for a, b in zip(symbols, symbols[1:] + symbols[:1], strict=True)}  # fmt: skip
+    rules = {
+        (q, a): (b, "R", states[1 - i])
+        for i, q in enumerate(states)
+        for a, b in zip(symbols, symbols[1:] + symbols[:1], strict=True)
+    }
     return TuringMachine(states=states, symbols=symbols, transitions=rules, name=HOSTILE[1])

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from proofs_check.certificates import confirm, smtlib, write_certificates
-from proofs_check.lemmas import LEMMAS, lemma
-from proofs_check.mutants import MUTANTS
+from proofs_check.symbolic.certificates import confirm, smtlib, write_certificates
+from proofs_check.symbolic.lemmas import LEMMAS, lemma
+from proofs_check.symbolic.mutants import MUTANTS
 
 QUICK = ("where", "delay", "padding", "separator", "keys-unbounded")
 

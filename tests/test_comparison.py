@@ -14,7 +14,8 @@ from torch.utils.flop_counter import FlopCounterMode
 from wrong_programs import colliding_hash, longer_memory, smallest_match
 
 from compile import compile_machine
-from compile.model import Memory, Transformer, TransformerConfig
+from compile.transformer import Transformer, TransformerConfig
+from compile.transformer.cache import Cache
 from experiments.comparison import (
     KINDS,
     PLACES,
@@ -37,12 +38,13 @@ from experiments.comparison import (
 )
 from experiments.comparison.cost import cache_bytes
 from experiments.comparison.simulators import IntArray
-from experiments.evaluation import Checkpoint, accuracy, load_checkpoint
-from experiments.presets import preset
-from experiments.shipped import FOLDER
+from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
+from experiments.evaluation.evaluate import accuracy
+from experiments.evaluation.shipped import FOLDER
+from experiments.training.presets import preset
 from proofs_check import first_wrong_step
 from rasp import TuringMachine
-from rasp.tape import eos, sep
+from rasp.machines.tape import eos, sep
 
 NS = (1, 2, 3, 4)
 
@@ -288,7 +290,12 @@ def test_comparisons_add_up(machine: TuringMachine, tapes: IntArray) -> None:
 def test_damage_shows_in_accuracy(learned: Comparison) -> None:
     rows = learned.accuracy(20)
     assert [(r["measure"], r["step"]) for r in rows[:5]] == [
-        ("token", 1), ("tape", 1), ("rollout", 1), ("rollout", 2), ("rollout", 3)]  # fmt: skip
+        ("token", 1),
+        ("tape", 1),
+        ("rollout", 1),
+        ("rollout", 2),
+        ("rollout", 3),
+    ]
     for measure, step in (("token", 1), ("tape", 1), ("rollout", 3)):
         intact, damaged = (only(rows, simulator=s, measure=measure, step=step) for s in ("intact", "damaged"))
         assert damaged["high"] < intact["low"], measure
@@ -370,7 +377,7 @@ def test_a_tape_goes_on_after_eos_when_its_head_stands_there(machine: TuringMach
 def test_flops_are_those_that_torch_counts(windows: tuple[int | None, ...]) -> None:
     config = TransformerConfig(vocabulary=9, layers=2, d_model=16, heads=4, windows=windows, prepend=8, d_mlp=(40, 0))
     model = Transformer(config)
-    memory, seen = Memory(model, 1), 11
+    memory, seen = Cache(model, 1), 11
     with torch.no_grad():
         memory.reserve(seen + 1)
         text = model.with_prepended(torch.zeros(1, seen - 1, dtype=torch.long))

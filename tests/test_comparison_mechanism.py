@@ -10,22 +10,22 @@ import pytest
 import torch
 
 from compile import compile_machine
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison.mechanism import (
     SHIFTS,
     Traces,
     ablate,
     attention,
     compare_heads,
-    donors,
     mechanism,
     mechanism_of,
     one_step_traces,
     overlaps,
     scaled_to_one,
+    shuffled_queries,
 )
-from experiments.evaluation import Checkpoint, load_checkpoint
-from experiments.shipped import find
+from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
+from experiments.evaluation.shipped import find
 from experiments.tasks import Addition
 from rasp import TuringMachine
 
@@ -83,8 +83,8 @@ def test_what_lies_on_start_tokens_is_left_out() -> None:
     assert any_there.tolist() == [True, False]
 
 
-def test_donors_stand_at_the_same_place_of_another_length(traces: Traces) -> None:
-    chosen = donors(traces, np.random.default_rng(0))
+def test_shuffled_queries_stand_at_the_same_place_of_another_length(traces: Traces) -> None:
+    chosen = shuffled_queries(traces, np.random.default_rng(0))
     rows, places = np.nonzero(traces.queries)
     some = chosen >= 0
     assert some.mean() > 0.8

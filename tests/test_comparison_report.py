@@ -16,25 +16,50 @@ import pytest
 import torch
 from comparison_results import made_up
 
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.cli import main
 from experiments.comparison import report, study
 from experiments.comparison.findings import findings, headline
 from experiments.comparison.summary import as_markdown, families, learned_of, shares, summary_table
 from experiments.comparison.writing import becoming
-from experiments.shipped import FOLDER
+from experiments.evaluation.shipped import FOLDER
 from rasp import TuringMachine
-from rasp.formats import to_json
+from rasp.formats.json import to_json
 
-SECTIONS = ["summary", "accuracy", "rollouts", "difficulty", "anatomy", "mechanism", "cost",
-            "from-compiled", "inspector", "method"]  # fmt: skip
-QUICK = ("--lengths", "8,12", "--examples", "18", "--steps", "2", "--n", "1,2", "--backends", "lean", "--workers", "1",
-         "--finetune", "0")  # fmt: skip
+SECTIONS = [
+    "summary",
+    "accuracy",
+    "rollouts",
+    "difficulty",
+    "anatomy",
+    "mechanism",
+    "cost",
+    "from-compiled",
+    "inspector",
+    "method",
+]
+QUICK = (
+    "--lengths",
+    "8,12",
+    "--examples",
+    "18",
+    "--steps",
+    "2",
+    "--n",
+    "1,2",
+    "--backends",
+    "lean",
+    "--workers",
+    "1",
+    "--finetune",
+    "0",
+)
 
 
 def command(*arguments: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "experiments.cli", "compare", *arguments], capture_output=True,
-                          text=True, timeout=500)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.cli", "compare", *arguments], capture_output=True, text=True, timeout=500
+    )
 
 
 class Reader(HTMLParser):
@@ -83,8 +108,12 @@ def test_every_number_of_the_table_is_in_the_results() -> None:
     results = made_up(3)
     learned = learned_of(results)
     assert learned is not None
-    rows = [row for m in results["machines"] for row in m["accuracy"]
-            if row["simulator"].startswith("learned") and row["measure"] == "tape" and row["times"] == 2.0]  # fmt: skip
+    rows = [
+        row
+        for m in results["machines"]
+        for row in m["accuracy"]
+        if row["simulator"].startswith("learned") and row["measure"] == "tape" and row["times"] == 2.0
+    ]
     accuracies = [row["accuracy"] for row in rows]
     share = shares(results, learned)[2.0]
     assert share.mean == pytest.approx(sum(accuracies) / 3)
@@ -98,8 +127,13 @@ def test_every_number_of_the_table_is_in_the_results() -> None:
 def test_programs_stand_for_their_compilations() -> None:
     table = summary_table(made_up(2))
     assert [family.label for family, _ in table.rows] == [
-        "true machine", "program n = 1", "program n = 2", "program n = 3", "program n = 4", "learned",
-    ]  # fmt: skip
+        "true machine",
+        "program n = 1",
+        "program n = 2",
+        "program n = 3",
+        "program n = 4",
+        "learned",
+    ]
     assert "program n = 2 = hard_alibi, lean" in as_markdown(made_up(2))
 
 
@@ -133,8 +167,16 @@ def test_names_are_only_ever_text() -> None:
     machine["mechanism"]["heads"][0]["label"] = bad
     machine["inspector"][0]["title"] = bad
     for row in machine["anatomy"]:
-        row["examples"] = [{"tape": [1, 4, 5, 2], "expected": [1, 4, 5, 2, 0], "written": [1, 5, 4, 2, 0], "at": 1,
-                            "place": "copy", "kind": bad}]  # fmt: skip
+        row["examples"] = [
+            {
+                "tape": [1, 4, 5, 2],
+                "expected": [1, 4, 5, 2, 0],
+                "written": [1, 5, 4, 2, 0],
+                "at": 1,
+                "place": "copy",
+                "kind": bad,
+            }
+        ]
     results["command"] = bad
     page = report.render(results)
     assert "<script" not in page and "<img" not in page and page.count("&lt;script&gt;alert(1)") >= 6
@@ -199,8 +241,11 @@ def machines(compared: tuple[Path, str]) -> list[dict[str, Any]]:
 
 def rows(machine: dict[str, Any], section: str, **wanted: Any) -> list[dict[str, Any]]:
     name = f"learned {machine['name']}"
-    return [row for row in machine[section] if row["simulator"] == name
-            and all(row[key] == value for key, value in wanted.items())]  # fmt: skip
+    return [
+        row
+        for row in machine[section]
+        if row["simulator"] == name and all(row[key] == value for key, value in wanted.items())
+    ]
 
 
 def test_the_command_writes_page_numbers_figure_and_inspector(compared: tuple[Path, str]) -> None:
@@ -315,8 +360,9 @@ main()
 def test_an_interrupt_leaves_nothing_half_written(workers: int, damaged: Path, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     arguments = ["compare", "tm-0", str(damaged), "-o", str(folder), "--examples", "2000", "--workers", str(workers)]
-    running = subprocess.Popen([sys.executable, "-c", HEEDING, *arguments], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True)  # fmt: skip
+    running = subprocess.Popen(
+        [sys.executable, "-c", HEEDING, *arguments], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
     deadline = time.monotonic() + 120
     while not folder.exists() and time.monotonic() < deadline:
         time.sleep(0.2)
@@ -371,7 +417,7 @@ def test_a_broken_promise_ends_the_study() -> None:
             return said
 
     machine = TuringMachine.random(symbols=3, states=2, seed=1)
-    run = study.Run(Subject("one", machine), Settings(lengths=(4,), examples=4, steps=1), True, lambda _: None)
+    run = study.MachineStudy(Subject("one", machine), Settings(lengths=(4,), examples=4, steps=1), True, lambda _: None)
     with pytest.raises(Disagreement):
         run.add("program", {"wrong": Wrong(machine, 1)})
 
@@ -379,5 +425,5 @@ def test_a_broken_promise_ends_the_study() -> None:
 def test_the_readme_shows_the_committed_results() -> None:
     root = Path(__file__).parent.parent
     results = json.loads((root / "experiments/report/results.json").read_text())
-    assert as_markdown(results) in (root / "README.md").read_text()
+    assert as_markdown(results) in (root / "docs" / "results.md").read_text()
     assert results["versions"]["torch"] and results["checks"]["criterion"]["mismatches"] == 0

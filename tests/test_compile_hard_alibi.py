@@ -12,21 +12,26 @@ import numpy as np
 import pytest
 import torch
 from compiled_machines import PAPER, SMALL, program, random_tape, random_traces, repeats, wrong_positions
+from compiled_programs import finite
 
 from compile import CapacityError, CompileError, Transformer, compile_machine, compile_program
-from compile.assemble import assemble
-from compile.domains import Capacity
-from compile.front import prepare
-from compile.lower import Lowered, lower
-from compile.network import MOST_COUNT, Network
-from compile.schedule import schedule
-from compile.stream import START
-from compile.validate import final_stream, first_wrong, generated, read, validate
+from compile.front.domains import Capacity
+from compile.front.program import FiniteProgram
+from compile.front.record import record_program
+from compile.front.schedule import schedule
+from compile.hard_alibi.assemble import assemble
+from compile.hard_alibi.lower import lower
+from compile.hard_alibi.network import MOST_COUNT, Network
+from compile.hard_alibi.readings import START
+from compile.hurting import hurting_inputs
+from compile.source import Built
+from compile.transformer.annotations import Fact
+from compile.validate import final_stream, first_wrong, shows, validate
 from rasp import cumsum, generate, next_tokens
+from rasp.engines.reference import Plain
 from rasp.graph import evaluate
-from rasp.machine import TuringMachine
-from rasp.reference import Plain
-from rasp.turing import next_token_turing
+from rasp.machines.machine import TuringMachine
+from rasp.programs.turing import next_token_turing
 
 torch.set_num_threads(1)
 
@@ -143,7 +148,7 @@ def test_every_head_and_mlp_says_what_it_does(paper: Transformer) -> None:
 
 
 def test_registers_name_the_whole_residual_stream(paper: Transformer) -> None:
-    places = [place for r in paper.config.registers for place in range(r.start, r.stop)]
+    places = [place for r in paper.config.annotations.registers for place in range(r.start, r.stop)]
     assert places == list(range(paper.config.d_model))
 
 
@@ -203,8 +208,8 @@ def test_decoded_counts_are_clean_up_to_the_limit(dtype: str) -> None:
     """The MLP that decodes counts, on the shares that attention brings, at every count up to float32's limit."""
     most = MOST_COUNT["float32"]
     network = Network((0,), copies=1, layers=1, dtype=dtype)
-    share = network.allocate("share", ["share"])
-    digits = network.onehot("low digit", range(64))
+    share = network.allocate(Fact("share", "share"), ["share"])
+    digits = network.onehot(Fact("count", "low digit"), range(64))
     network.decode(0, share, {c: digits[c % 64] for c in range(most + 1)})
     network.watch(0, share, most)
     network.answer = digits
@@ -262,22 +267,22 @@ def test_bad_arguments_are_refused() -> None:
 # --- the checks themselves are checked --------------------------------------------------------------------------------
 
 
-def lowered_small() -> tuple[Any, Lowered, Transformer]:
-    prepared = prepare(lambda x: next_tokens(x, SMALL, 1, "unbounded"), range(SMALL.base), Capacity(counts=14))
-    lowered = lower(schedule(prepared.graph, prepared.domains, short_counts=True))
-    return prepared, lowered, assemble(lowered.network)
+def built_small() -> tuple[FiniteProgram, Built]:
+    prepared = finite(lambda x: next_tokens(x, SMALL, 1, "unbounded"), range(SMALL.base), Capacity(counts=14))
+    lowered = lower(schedule(prepared, short_counts=True))
+    return prepared, Built(assemble(lowered.network, program=record_program(prepared.graph)), lowered.views)
 
 
-def registers_are_right(prepared: Any, lowered: Lowered, model: Transformer, x: np.ndarray) -> bool:
-    values, stream = evaluate(prepared.graph, [x]), final_stream(model, x)
-    return all(np.array_equal(read(view, stream), values[i]) for i, view in lowered.views.items())
+def registers_are_right(prepared: FiniteProgram, built: Built, x: np.ndarray) -> bool:
+    values, stream = evaluate(prepared.graph, [x]), final_stream(built.model, x)
+    return all(shows(view, stream, values[i]) for i, view in built.views.items())
 
 
 def test_validation_passes_a_right_model_and_reads_every_register() -> None:
-    prepared, lowered, model = lowered_small()
-    validate(model, lowered, prepared)
+    prepared, built = built_small()
+    validate(built, prepared)
     x = np.random.default_rng(9).integers(0, SMALL.base, size=25)
-    assert registers_are_right(prepared, lowered, model, x)
+    assert registers_are_right(prepared, built, x)
 
 
 @pytest.mark.parametrize(
@@ -290,38 +295,38 @@ def test_validation_passes_a_right_model_and_reads_every_register() -> None:
     ],
 )
 def test_validation_names_the_operation_of_damaged_weights(layer: int, part: str, culprit: str) -> None:
-    prepared, lowered, model = lowered_small()
-    module = model.blocks[layer].get_submodule(part)
+    prepared, built = built_small()
+    module = built.model.blocks[layer].get_submodule(part)
     with torch.no_grad():
         module.weight.mul_(-1.0)
     with pytest.raises(CompileError, match=f"differs from the program .* first wrong operation: n\\d+ = {culprit}"):
-        validate(model, lowered, prepared)
+        validate(built, prepared)
 
 
 @pytest.mark.parametrize("seed", range(4))
 def test_one_wrong_weight_is_noticed(seed: int) -> None:
     """Any single nonzero weight of an MLP, negated, shows up in some register on soup."""
-    prepared, lowered, model = lowered_small()
+    prepared, built = built_small()
     rng = np.random.default_rng(seed)
-    weight = model.blocks[int(rng.integers(2))].mlp.down.weight.detach()
+    weight = built.model.blocks[int(rng.integers(2))].mlp.down.weight.detach()
     places = weight.nonzero()
     row, column = places[int(rng.integers(len(places)))].tolist()
     weight[row, column] *= -1
     soups = [rng.integers(0, SMALL.base, size=300) for _ in range(10)]
-    assert not all(registers_are_right(prepared, lowered, model, x) for x in [*generated(prepared), *soups])
+    assert not all(registers_are_right(prepared, built, x) for x in [*hurting_inputs(prepared), *soups])
 
 
 def test_validation_notices_another_program() -> None:
-    prepared, lowered, _ = lowered_small()
+    prepared, built = built_small()
     other = compile_machine(TuringMachine.random(symbols=2, states=2, seed=4), steps=12, check=False)
     with pytest.raises(CompileError, match="differs from the program"):
-        validate(other, lowered, prepared, random_traces(SMALL, 4, 6, 100, 0, steps=12))
+        validate(Built(other, built.views), prepared, random_traces(SMALL, 4, 6, 100, 0, steps=12))
 
 
 def test_validation_notices_a_false_alarm() -> None:
-    prepared, lowered, model = lowered_small()
+    prepared, built = built_small()
     with torch.no_grad():
-        model.unembed.bias[-1] = 1000.0
+        built.model.unembed.bias[-1] = 1000.0
     with pytest.raises(CompileError, match="says a count ran over"):
-        validate(model, lowered, prepared)
-    assert first_wrong(model, lowered, prepared, np.array([1, 2])).startswith("none in the residual stream")
+        validate(built, prepared)
+    assert first_wrong(built, prepared, np.array([1, 2])).startswith("none in the residual stream")

@@ -8,10 +8,10 @@ import torch
 from compiled_machines import PAPER, SMALL, program, random_tape, random_traces, repeats, wrong_positions
 
 from compile import CapacityError, CompileError, Transformer, compile_machine
-from compile.lean import BEFORE, next_tape_boxes
-from compile.shapes import PAPER as PAPER_SHAPE
+from compile.hard_alibi.lean import BEFORE, next_tape_boxes
+from compile.hard_alibi.shapes import PAPER as PAPER_SHAPE
 from rasp import generate
-from rasp.machine import TuringMachine
+from rasp.machines.machine import TuringMachine
 
 torch.set_num_threads(1)
 
@@ -75,9 +75,11 @@ def test_one_set_of_weights_for_every_length(paper: Transformer) -> None:
 
 def test_a_machine_with_final_states() -> None:
     machine = TuringMachine(
-        states=["go", "stop"], symbols=["0", "1"], final=["stop"],
+        states=["go", "stop"],
+        symbols=["0", "1"],
+        final=["stop"],
         transitions={("go", "0"): ("1", "R", "go"), ("go", "1"): ("1", "L", "stop")},
-    )  # fmt: skip
+    )
     model = compile_machine(machine, backend="lean", steps=8)
     traces = random_traces(machine, count=12, most_cells=8, most_tokens=100, seed=0, steps=8)
     assert wrong_positions(model, program(machine), traces) == 0
@@ -169,7 +171,7 @@ def test_damaged_weights_are_noticed() -> None:
 
 
 def test_the_check_at_compile_time_sees_a_wrong_step(monkeypatch: pytest.MonkeyPatch) -> None:
-    import compile.lean as lean
+    import compile.hard_alibi.lean as lean
 
     right = lean.next_tape_boxes
     monkeypatch.setattr(lean, "next_tape_boxes", lambda machine: right(machine)[1:])

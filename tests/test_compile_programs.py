@@ -11,7 +11,7 @@ from compiled_programs import LENGTH, PROGRAMS
 
 from compile import CapacityError, CompileError, compile_program
 from rasp import argmax, cumsum, equals, full, indices, kqv, num_prev, sel_width, select, seq_map, shift_right, tok_map
-from rasp.reference import Plain
+from rasp.engines.reference import Plain
 
 torch.set_num_threads(1)
 
@@ -141,11 +141,16 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     "future": (lambda x: sel_width(select(x, x, equals, causal=False)), {}, "not causal: it looks at the future"),
     "branch": (lambda x: x if x else full(x, 1), {}, "cannot be recorded: a program cannot branch"),
     "huge value": (far_apart, {"vocabulary": range(10)}, "reaches .* beyond"),
+    "huge constant": (lambda x: full(x, -(2**63)), {}, "reaches -9223372036854775808, beyond"),
+    "huge default": (lambda x: kqv(x, x, x, equals, default=2**62), {}, "reaches 4611686018427387904, beyond"),
+    "huge shift": (lambda x: shift_right(x, 1, 2**62), {"backend": "tracr"}, "reaches 4611686018427387904, beyond"),
     "cases": (many_cases, {"vocabulary": range(300)}, "at least 20000 cases; 20000 are the most"),
     "count": (lambda x: cumsum(x == 1), {"counts": 10**5}, "count .* float32 is good for 4096"),
     "noise": (whole_count, {"counts": 1000}, "rounding in float32 blurs what is counted .* use dtype='float64'"),
     "noisy mean": (
-        lambda x: kqv(num_prev(x, x), num_prev(x, x), x, equals), {"counts": 400}, "rounding in float32 blurs",
+        lambda x: kqv(num_prev(x, x), num_prev(x, x), x, equals),
+        {"counts": 400},
+        "rounding in float32 blurs",
     ),
     "mean": (
         lambda x: kqv(x, x, tok_map(x, lambda z: 1000 * z), lambda k, q: True),

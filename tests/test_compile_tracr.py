@@ -5,12 +5,13 @@ from __future__ import annotations
 import itertools
 import subprocess
 import sys
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
-from compiled_programs import PROGRAMS
+from compiled_programs import PROGRAMS, finite
 
 from rasp import (
     equals,
@@ -29,25 +30,30 @@ from rasp import (
     shift_right,
     tok_map,
 )
-from rasp.machine import TuringMachine
-from rasp.reference import Plain
+from rasp.engines.reference import Plain
+from rasp.machines.machine import TuringMachine
 
 pytest.importorskip("tracr", reason="tracr is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
 import torch
 
 from compile import CapacityError, CompileError, Transformer, compile_machine, compile_program
-from compile.domains import Capacity
-from compile.front import prepare
-from compile.tracr_assemble import assemble
-from compile.tracr_backend import check_against_program, compile_tracr, convert
-from compile.tracr_craft import COMPILER_BOS, Names, make_units
-from compile.tracr_plan import Plan, heads_of, make_plan
+from compile.front.domains import Capacity
+from compile.front.schedule import schedule
+from compile.source import Built
+from compile.tracr.assemble import assemble
+from compile.tracr.backend import convert, views_of
+from compile.tracr.craft import COMPILER_BOS, Directions, make_units
+from compile.tracr.plan import TracrPlan, heads_of, make_plan
+from compile.validate import validate
 
 PAPER = TuringMachine.random(symbols=12, states=16, seed=0)
 SMALL = TuringMachine.random(symbols=2, states=2, seed=3)
 POSITIONS = 256
 LENGTH = 24
+
+
+compile_tracr = partial(compile_program, backend="tracr")
 
 
 def tape_of(machine: TuringMachine, cells: int, rng: np.random.Generator) -> list[int]:
@@ -128,14 +134,14 @@ def test_heads_and_mlps_say_what_they_do(paper: Transformer) -> None:
     labels = [row.label for row in paper.summary()]
     assert "shift_right(x, 3)" in labels and "match next 2-gram" in labels
     assert all(labels)
-    assert [len(layer) for layer in paper.config.head_labels] == [4, 2, 2, 1]
+    assert [len(layer) for layer in paper.config.annotations.heads] == [4, 2, 2, 1]
 
 
 # --- refused ----------------------------------------------------------------------------------------------------------
 
 
 def test_longer_inputs_are_refused(paper: Transformer) -> None:
-    with pytest.raises(ValueError, match="258 positions"):  # with the bos that is prepended
+    with pytest.raises(CapacityError, match="258 positions"):  # with the bos that is prepended
         paper.predict(np.ones(POSITIONS + 1, dtype=int))
     with pytest.raises(ValueError, match="258 positions"):
         paper.generate(np.ones(POSITIONS - 2, dtype=int), 4)
@@ -156,7 +162,7 @@ def test_tokens_the_program_does_not_know_are_refused() -> None:
 
 
 def test_what_is_not_installed_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("compile.tracr_backend.find_spec", lambda name: None if name == "tracr" else name)
+    monkeypatch.setattr("compile.tracr.backend.find_spec", lambda name: None if name == "tracr" else name)
     with pytest.raises(CompileError, match=r"needs tracr, not installed here: pip install"):
         compile_tracr(lambda x: x, range(4))
 
@@ -301,11 +307,11 @@ def test_two_hundred_steps_in_a_thousand_positions() -> None:
 # --- the pieces -------------------------------------------------------------------------------------------------------
 
 
-def plan_of(program: Any, tokens: int = 4, counts: int = 8, positions: int = 12) -> Plan:
-    return make_plan(prepare(program, range(tokens), Capacity(counts, positions)))
+def plan_of(program: Any, tokens: int = 4, counts: int = 8, positions: int = 12) -> TracrPlan:
+    return make_plan(schedule(finite(program, range(tokens), Capacity(counts, positions))))
 
 
-def run_units(names: Names, node: int, numbers: np.ndarray) -> np.ndarray:
+def run_units(names: Directions, node: int, numbers: np.ndarray) -> np.ndarray:
     """What the MLP makes of a head's number, (numbers, values), in float32 as the model computes it."""
     place = {direction: k for k, direction in enumerate(names.register(node))}
     out = np.zeros((len(numbers), len(place)), dtype=np.float32)
@@ -320,21 +326,22 @@ def run_units(names: Names, node: int, numbers: np.ndarray) -> np.ndarray:
 @pytest.mark.parametrize("most", [3, 34, 512])
 def test_a_count_is_read_off_its_share(most: int) -> None:
     plan = plan_of(lambda x: num_prev(x, x), counts=most, positions=most)
-    shown = run_units(Names(plan), plan.graph.output, 1 / (1 + np.arange(most + 1)))
+    shown = run_units(Directions(plan), plan.graph.output, 1 / (1 + np.arange(most + 1)))
     assert np.abs(shown - np.eye(most + 1)).max() < 2e-3
 
 
 def test_a_mean_is_cut_to_a_whole_number() -> None:
     plan = plan_of(lambda x: kqv(x, x, indices(x) - 5, lambda k, q: k <= q), positions=12)
     means = np.array(sorted({total / count for count in range(1, 13) for total in range(-5 * count, 6 * count + 1)}))
-    shown = run_units(Names(plan), plan.graph.output, means)
+    shown = run_units(Directions(plan), plan.graph.output, means)
     values = np.array(plan.domain(plan.graph.output))
     assert values[shown.argmax(axis=1)].tolist() == means.astype(int).tolist()
     assert np.abs(shown.max(axis=1) - 1).max() < 0.01
 
 
 def test_heads_that_can_wait_leave_the_fullest_layer() -> None:
-    plan = make_plan(prepare(lambda x: next_tokens(x, PAPER), range(PAPER.base), Capacity(31, POSITIONS)))
+    program = finite(lambda x: next_tokens(x, PAPER), range(PAPER.base), Capacity(31, POSITIONS))
+    plan = make_plan(schedule(program))
     assert [len(heads_of(plan, layer)) for layer in range(plan.layers)] == [4, 2, 2, 1]
     for i in plan.times:  # moving heads must not have broken the order
         starts = plan.times[i] - plan.is_number(i)
@@ -356,7 +363,7 @@ def test_what_bos_holds_does_not_match() -> None:
 
 
 @pytest.fixture(scope="module")
-def checked() -> tuple[Plan, Any]:
+def checked() -> tuple[TracrPlan, Any]:
     plan = plan_of(lambda x: num_prev(x, shift_right(x, 1)), counts=12)
     return plan, assemble(plan)
 
@@ -364,12 +371,16 @@ def checked() -> tuple[Plan, Any]:
 INPUTS = [np.array([1, 1, 2, 1, 3, 1, 1]), np.array([0, 0, 0])]
 
 
-def test_the_check_accepts_the_model(checked: tuple[Plan, Any]) -> None:
+def check_against_program(model: Transformer, plan: TracrPlan, inputs: list[np.ndarray]) -> None:
+    validate(Built(model, views_of(model, plan)), plan.program, inputs, plan.positions)
+
+
+def test_the_check_accepts_the_model(checked: tuple[TracrPlan, Any]) -> None:
     plan, assembled = checked
     check_against_program(convert(plan, assembled), plan, INPUTS)
 
 
-def test_the_check_finds_damaged_weights_and_names_the_operation(checked: tuple[Plan, Any]) -> None:
+def test_the_check_finds_damaged_weights_and_names_the_operation(checked: tuple[TracrPlan, Any]) -> None:
     plan, assembled = checked
     model = convert(plan, assembled)
     with torch.no_grad():
@@ -378,7 +389,7 @@ def test_the_check_finds_damaged_weights_and_names_the_operation(checked: tuple[
         check_against_program(model, plan, INPUTS)
 
 
-def test_the_check_finds_every_damaged_layer(checked: tuple[Plan, Any]) -> None:
+def test_the_check_finds_every_damaged_layer(checked: tuple[TracrPlan, Any]) -> None:
     plan, assembled = checked
     for layer, part in ((0, "attn.out"), (1, "attn.qkv"), (1, "attn.out"), (1, "mlp.up"), (1, "mlp.down")):
         model = convert(plan, assembled)
@@ -388,11 +399,11 @@ def test_the_check_finds_every_damaged_layer(checked: tuple[Plan, Any]) -> None:
             check_against_program(model, plan, INPUTS)
 
 
-def test_the_check_finds_another_program(checked: tuple[Plan, Any]) -> None:
+def test_the_check_finds_another_program(checked: tuple[TracrPlan, Any]) -> None:
     plan, _ = checked
     other = plan_of(lambda x: num_prev(x, x), counts=12)
     model = convert(other, assemble(other))
-    wrong = Plan(plan.prepared)
+    wrong = TracrPlan(plan.schedule)
     wrong.times = {i: t for i, t in plan.times.items() if plan.graph.nodes[i].op != "delay"}
     with pytest.raises(CompileError, match="differs from the program"):
         check_against_program(model, wrong, INPUTS)
@@ -412,7 +423,7 @@ def test_torch_answers_as_jax_does_everywhere(paper: Transformer) -> None:
     assert jax_answers(haiku, x) == paper.predict(x).tolist() == next_tokens(x, PAPER).tolist()
 
 
-def test_torch_logits_are_those_of_jax(checked: tuple[Plan, Any]) -> None:
+def test_torch_logits_are_those_of_jax(checked: tuple[TracrPlan, Any]) -> None:
     plan, assembled = checked
     x = np.array([1, 1, 2, 1, 3, 1, 1])
     stream = np.asarray(assembled.haiku.apply([COMPILER_BOS, *x.tolist()]).transformer_output)[0, 1:]
@@ -424,7 +435,7 @@ def test_torch_logits_are_those_of_jax(checked: tuple[Plan, Any]) -> None:
         assert model.predict(x).tolist() == jax_answers(assembled.haiku, x)
 
 
-def test_untrimmed_has_every_number_of_tracr(checked: tuple[Plan, Any]) -> None:
+def test_untrimmed_has_every_number_of_tracr(checked: tuple[TracrPlan, Any]) -> None:
     plan, assembled = checked
     model = convert(plan, assembled, trim=False)
     inside = sum(p.numel() for p in model.blocks.parameters())
@@ -433,7 +444,7 @@ def test_untrimmed_has_every_number_of_tracr(checked: tuple[Plan, Any]) -> None:
     assert model.parameter_count() > convert(plan, assembled).parameter_count()
 
 
-def test_scores_make_up_for_the_key_size(checked: tuple[Plan, Any]) -> None:
+def test_scores_make_up_for_the_key_size(checked: tuple[TracrPlan, Any]) -> None:
     """After tracr's division by sqrt(key_size) a match still stands COLDNESS above none."""
     _, assembled = checked
     x = [COMPILER_BOS, 1, 2, 3]
@@ -445,7 +456,7 @@ def test_a_saved_model_loads_without_jax(small: Transformer, tmp_path: Path) -> 
     x = traces(SMALL, seed=11, count=1, steps=6, most=40)[0]
     small.save_pretrained(tmp_path)
     code = (
-        "import sys; from compile.model import Transformer; "
+        "import sys; from compile import Transformer; "
         f"m = Transformer.from_pretrained({str(tmp_path)!r}); print(m.predict({x.tolist()}).tolist()); "
         "assert not {'jax', 'tracr', 'haiku'} & set(sys.modules)"
     )
@@ -455,7 +466,7 @@ def test_a_saved_model_loads_without_jax(small: Transformer, tmp_path: Path) -> 
 
 def test_the_backend_is_imported_without_jax() -> None:
     code = (
-        "import sys, compile, compile.tracr_backend, compile.tracr_stock, compile.tracr_compare; "
+        "import sys, compile, compile.tracr.backend, experiments.benchmarks.stock_tracr_compare; "
         "assert not {'jax', 'tracr', 'haiku'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", code], check=True, cwd=ROOT)

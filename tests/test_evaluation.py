@@ -15,26 +15,13 @@ import torch
 from scipy.stats import binomtest
 
 from compile import compile_machine
-from compile.model import Transformer
-from experiments import figures, shipped
-from experiments.evaluation import (
-    EXAMPLES,
-    Checkpoint,
-    Result,
-    accuracy,
-    answers,
-    as_markdown,
-    band,
-    by_repeats,
-    evaluate,
-    has_repeat,
-    load_checkpoint,
-    result,
-    rollout,
-    wilson,
-)
-from experiments.presets import planned, preset
+from compile.transformer import Transformer
+from experiments.evaluation import figures, requests, shipped
+from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
+from experiments.evaluation.evaluate import EXAMPLES, accuracy, answers, by_repeats, evaluate, has_repeat, rollout
+from experiments.evaluation.results import Result, as_markdown, band, result, wilson
 from experiments.tasks import Addition, Sgd, Task, TuringRasp
+from experiments.training.presets import preset, recipe_of
 from rasp import TuringMachine
 
 
@@ -123,7 +110,7 @@ def test_batched_answers_are_those_of_one_at_a_time(untrained: Transformer) -> N
 
 
 def test_fresh_problems_for_every_seed_and_the_same_for_one(untrained: Transformer) -> None:
-    from experiments.evaluation import fresh_rng
+    from experiments.evaluation.evaluate import fresh_rng
 
     assert fresh_rng(0, 5).integers(10**9) == fresh_rng(0, 5).integers(10**9)
     assert len({int(fresh_rng(seed, length).integers(10**9)) for seed in range(3) for length in (4, 5)}) == 6
@@ -159,7 +146,9 @@ def test_seeds_make_a_band() -> None:
     assert band(results[:1], "1")[0].low == 0.8
     split = [Result("a", 5, share, 0, 1, 10, group=group) for share in (0.2, 0.4) for group in ("all", "repeated")]
     assert [(r.group, r.examples, round(r.accuracy, 9)) for r in band(split, "2")] == [
-        ("all", 20, 0.3), ("repeated", 20, 0.3)]  # fmt: skip
+        ("all", 20, 0.3),
+        ("repeated", 20, 0.3),
+    ]
 
 
 def test_evaluate_asks_each_kind_of_question_only_where_it_makes_sense(untrained: Transformer) -> None:
@@ -217,13 +206,22 @@ def test_the_command_prints_json_and_draws(
 
 @pytest.mark.parametrize(
     ("arguments", "culprit"),
-    [(["--lengths", "0"], "'0'"), (["--lengths", "x"], "'x'"), (["--lengths", "99999"], "99999"),
-     (["--device", "cuda"], "cuda"), (["--examples", "0"], "examples"), (["--grid", "2,3"], "two")],
-)  # fmt: skip
+    [
+        (["--lengths", "0"], "'0'"),
+        (["--lengths", "x"], "'x'"),
+        (["--lengths", "99999"], "99999"),
+        (["--device", "cuda"], "cuda"),
+        (["--examples", "0"], "examples"),
+        (["--grid", "2,3"], "two"),
+    ],
+)
 def test_wrong_questions_are_refused(
-    folder: Path, arguments: list[str], culprit: str, monkeypatch: pytest.MonkeyPatch,
+    folder: Path,
+    arguments: list[str],
+    culprit: str,
+    monkeypatch: pytest.MonkeyPatch,
     capsys: pytest.CaptureFixture[str],
-) -> None:  # fmt: skip
+) -> None:
     if "cuda" in arguments and torch.cuda.is_available():
         pytest.skip("there is a CUDA device here")
     given = arguments if "--lengths" in arguments else [*arguments, "--lengths", "2"]
@@ -245,7 +243,7 @@ def test_what_cannot_be_written_is_refused_before_the_work(
     folder: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
     (tmp_path / "file").write_text("")
-    monkeypatch.setattr("experiments.evaluation.evaluate", lambda *_, **__: pytest.fail("it was evaluated"))
+    monkeypatch.setattr("experiments.evaluation.requests.evaluate", lambda *_, **__: pytest.fail("it was evaluated"))
     assert run_cli(monkeypatch, "evaluate", str(folder), "-o", str(tmp_path / "file/out")) == 2
     assert run_cli(monkeypatch, "evaluate", str(folder), "--seeds") == 2
     assert "at least two" in capsys.readouterr().err
@@ -275,21 +273,35 @@ def test_results_without_examples_say_so() -> None:
 def test_a_figure_is_drawn_from_shipped_checkpoints(
     monkeypatch: pytest.MonkeyPatch, tmp_path: Path, folder: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    monkeypatch.setattr(shipped, "FOLDER", folder.parent)
+    for module in (shipped, requests):
+        monkeypatch.setattr(module, "FOLDER", folder.parent)
     monkeypatch.setitem(figures.FIGURES, "one", figures.Figure("one model", ("model",), steps=2))
     arguments = ("figure", "one", "--examples", "2", "-o", str(tmp_path / "drawn"))
     assert run_cli(monkeypatch, *arguments) == 0
     assert {path.name for path in (tmp_path / "drawn").iterdir()} == {"accuracy.png", "rollouts.png", "results.json"}
     assert run_cli(monkeypatch, "figure", "none") == 2
     assert run_cli(monkeypatch, "figure", "sgd") == 2
-    assert "turing-programs reproduce sgd" in capsys.readouterr().err
+    assert "--ship sgd" in capsys.readouterr().err
 
 
 def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
-    assert {name for figure in figures.FIGURES.values() for name in figure.checkpoints} <= set(planned())
+    named = {name for figure in figures.FIGURES.values() for name in figure.checkpoints}
+    assert all(recipe_of(name).steps for name in named)
 
 
 def test_the_readmes_table_is_what_was_found_when_the_checkpoints_were_shipped() -> None:
     results, trained = shipped.noted_evaluations()
-    assert as_markdown(results, trained) in (Path(__file__).parents[1] / "README.md").read_text()
+    assert as_markdown(results, trained) in (Path(__file__).parents[1] / "docs" / "results.md").read_text()
     assert all(r.examples == EXAMPLES for r in results)
+
+
+def test_a_model_is_asked_in_the_precision_and_on_the_threads_asked_for(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen = []
+    monkeypatch.setattr(requests, "evaluate", lambda checkpoint, *_, **__: seen.append(checkpoint.model) or [])
+    for precision in ("float32", "float64"):
+        assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", precision, "--threads", "1") == 0
+        assert seen[-1].embed.weight.dtype == getattr(torch, precision) and torch.get_num_threads() == 1
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", "bf16") == 2
+    assert "float32 or float64" in capsys.readouterr().err

@@ -7,8 +7,8 @@ import pytest
 
 from proofs_check.exhaustive import all_tapes, count_machines, every_input, every_machine, numbered_machines
 from proofs_check.hypotheses import first_wrong_step
-from rasp.machine import TuringMachine
-from rasp.simulate import machine_from_tables
+from rasp.machines.machine import TuringMachine
+from rasp.machines.simulate import machine_from_tables
 
 
 def test_every_machine_is_enumerated_once() -> None:
@@ -60,8 +60,15 @@ def test_two_by_two_machines_with_longer_grams() -> None:
     assert every_machine(2, 2, length=3, n=2, steps=16).holds
 
 
-@pytest.mark.parametrize("mutant", ["the tokens of a gram are added up", "the mean of the matches is taken",
-                                    "the gram is one token short", "the head moves the wrong way"])  # fmt: skip
+@pytest.mark.parametrize(
+    "mutant",
+    [
+        "the tokens of a gram are added up",
+        "the mean of the matches is taken",
+        "the gram is one token short",
+        "the head moves the wrong way",
+    ],
+)
 def test_a_wrong_program_is_caught(mutant: str) -> None:
     report = every_machine(1, 2, length=3, steps=4, program=f"mutant:{mutant}")
     assert not report.holds and report.first is not None

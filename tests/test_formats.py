@@ -13,24 +13,16 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_machine import machines
 
-from rasp.formats import (
-    default_tape,
-    from_bbchallenge,
-    from_dtm,
-    from_json,
-    from_yaml,
-    load_machine,
-    save_machine,
-    to_bbchallenge,
-    to_dtm,
-    to_json,
-    to_yaml,
-)
+from rasp.formats.bbchallenge import from_bbchallenge, to_bbchallenge
+from rasp.formats.dtm import from_dtm, to_dtm
+from rasp.formats.json import from_json, to_json
+from rasp.formats.yaml import from_yaml, to_yaml
 from rasp.gallery import entry, gallery
 from rasp.gallery import machine as known
-from rasp.machine import InvalidMachine, TuringMachine
-from rasp.partial import STUCK
-from rasp.state_graph import draw_machine, state_graph, to_dot
+from rasp.loading import default_tape, load_machine, save_machine
+from rasp.machines.machine import InvalidMachine, TuringMachine
+from rasp.machines.partial import STUCK
+from rasp.machines.state_graph import draw_machine, state_graph, to_dot
 
 SINGLE = st.sampled_from("01ab_ '\"#:,{}[]-~&*!|>%@`é")
 
@@ -277,9 +269,14 @@ def test_dtm_holes_and_stays() -> None:
 
     def dtm(direction: str) -> Any:
         return DTM(
-            states={"q", "f"}, input_symbols={"a"}, tape_symbols={"a", "."}, initial_state="q", blank_symbol=".",
-            final_states={"f"}, transitions={"q": {"a": ("f", "a", direction)}},  # type: ignore[dict-item]
-        )  # fmt: skip
+            states={"q", "f"},
+            input_symbols={"a"},
+            tape_symbols={"a", "."},
+            initial_state="q",
+            blank_symbol=".",
+            final_states={"f"},
+            transitions={"q": {"a": ("f", "a", direction)}},  # type: ignore[dict-item]
+        )
 
     m = from_dtm(dtm("R"), name="m")
     assert m.transitions["q", "."] == (".", "R", STUCK) and m.final == {"f", STUCK} and m.name == "m"
@@ -342,9 +339,15 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
     (tmp_path / "latin.json").write_bytes(b"\xff{}")
     (tmp_path / "big.json").write_bytes(b" " * 8_000_001)
     (tmp_path / "broken.json").write_text("{")
-    cases = [("latin.json", "byte 0 is not UTF-8"), ("big.json", "larger than"),
-             ("broken.json", "broken.json: not JSON"), ("none.json", "no such file"), (".", "cannot be read"),
-             ("a\0b", "cannot be read"), ("x" * 5_000, "cannot be read")]  # fmt: skip
+    cases = [
+        ("latin.json", "byte 0 is not UTF-8"),
+        ("big.json", "larger than"),
+        ("broken.json", "broken.json: not JSON"),
+        ("none.json", "no such file"),
+        (".", "cannot be read"),
+        ("a\0b", "cannot be read"),
+        ("x" * 5_000, "cannot be read"),
+    ]
     for name, culprit in cases:
         for load in (load_machine, default_tape):
             if load is default_tape and name == "broken.json":
@@ -375,14 +378,16 @@ def mutate_bytes(rng: random.Random, data: bytes) -> bytes:
     for _ in range(rng.randint(1, 4)):
         i, j = sorted(rng.randrange(len(data) + 1) for _ in range(2))
         j = min(j, i + 40)
-        data = rng.choice([
-            data[:i] + data[j:],
-            data[:j] + data[i:],
-            data[:i] + rng.choice(FRAGMENTS) + data[i:],
-            data[:i] + rng.choice(FRAGMENTS) + data[j:],
-            data[:i] + bytes([rng.randrange(256)]) + data[i + 1 :],
-            data[:i] + data[i:j][::-1] + data[j:],
-        ])  # fmt: skip
+        data = rng.choice(
+            [
+                data[:i] + data[j:],
+                data[:j] + data[i:],
+                data[:i] + rng.choice(FRAGMENTS) + data[i:],
+                data[:i] + rng.choice(FRAGMENTS) + data[j:],
+                data[:i] + bytes([rng.randrange(256)]) + data[i + 1 :],
+                data[:i] + data[i:j][::-1] + data[j:],
+            ]
+        )
     return data
 
 
@@ -450,9 +455,15 @@ def test_broken_dtms_crash_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(config, "should_validate_automata", False)
     rng = random.Random(2)
     d = to_dtm(known("copy"))
-    described = {"states": sorted(d.states), "input_symbols": ["1", "x"], "tape_symbols": ["_", "1", "x"],
-                 "transitions": {q: {a: list(r) for a, r in row.items()} for q, row in d.transitions.items()},
-                 "initial_state": "each", "blank_symbol": "_", "final_states": sorted(d.final_states)}  # fmt: skip
+    described = {
+        "states": sorted(d.states),
+        "input_symbols": ["1", "x"],
+        "tape_symbols": ["_", "1", "x"],
+        "transitions": {q: {a: list(r) for a, r in row.items()} for q, row in d.transitions.items()},
+        "initial_state": "each",
+        "blank_symbol": "_",
+        "final_states": sorted(d.final_states),
+    }
 
     def build(description: dict[str, Any]) -> TuringMachine:
         hashable = all(isinstance(x, str) for v in description.values() if isinstance(v, list) for x in v)

@@ -9,11 +9,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from rasp import simulate
-from rasp.formats import to_dtm
+from rasp.formats.dtm import to_dtm
 from rasp.gallery import entry, gallery, machine
-from rasp.machine import InvalidMachine, Run, TuringMachine
-from rasp.partial import STUCK
+from rasp.machines import simulate
+from rasp.machines.machine import InvalidMachine, Run, TuringMachine
+from rasp.machines.partial import STUCK
 
 
 def run(name: str, tape: str, steps: int = 100_000) -> Run:

@@ -8,11 +8,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_check import beyond_bound, first_on_marker, first_repeat, first_wrong_step
-from proofs_check.batched import marker_steps, repeats_literally, steps_of, wrong_by_key, wrong_by_repeat
 from proofs_check.hypotheses import Place, Repeat, WrongStep, key_of, repeat_on, split_tapes
+from proofs_check.sampled.batched import marker_steps, repeats_literally, steps_of, wrong_by_key, wrong_by_repeat
 from rasp import TuringMachine, next_tokens
-from rasp.simulate import batch_traces, machine_from_tables, random_tables, random_tapes
-from rasp.turing import hash_n_gram_iter
+from rasp.machines.simulate import batch_traces, machine_from_tables, random_tables, random_tapes
+from rasp.programs.turing import hash_n_gram_iter
 
 TAPES = st.lists(st.integers(3, 6), max_size=30).map(lambda cells: [1, *cells, 2])
 
@@ -137,9 +137,17 @@ def test_a_witness_says_what_the_program_does() -> None:
 # --- batches ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("symbols", "states", "length", "steps", "n"), [
-    (12, 16, 10, 32, 1), (12, 16, 6, 70, 1), (2, 2, 1, 80, 1), (3, 1, 5, 100, 1), (3, 2, 12, 90, 2), (2, 2, 9, 40, 3),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("symbols", "states", "length", "steps", "n"),
+    [
+        (12, 16, 10, 32, 1),
+        (12, 16, 6, 70, 1),
+        (2, 2, 1, 80, 1),
+        (3, 1, 5, 100, 1),
+        (3, 2, 12, 90, 2),
+        (2, 2, 9, 40, 3),
+    ],
+)
 def test_batches_find_what_the_definitions_find(symbols: int, states: int, length: int, steps: int, n: int) -> None:
     tables = random_tables(60, symbols, states, seed=n)
     tapes = random_tapes(60, symbols, states, length, seed=n)

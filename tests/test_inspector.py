@@ -79,7 +79,8 @@ def test_page_holds_what_the_model_does(backend: str) -> None:
     best = unpack(part["attention"]["best"], "uint16").reshape(-1, len(trace))
     assert (best == np.array([p.argmax(axis=1) for p in patterns(model, trace)])).all()
     assert part["predictions"] == model.predict(trace).tolist()
-    assert [[head["label"] for head in layer] for layer in part["heads"]] == [list(x) for x in model.config.head_labels]
+    facts = model.config.annotations.heads
+    assert [[head["label"] for head in layer] for layer in part["heads"]] == [[f.label for f in row] for row in facts]
     assert data["given"] == data["rows"][1] and data["tokens"] == trace.tolist()
     assert part["predictions"][data["given"] - 1 : -1] == data["truth"][data["given"] - 1 : -1]
 
@@ -123,7 +124,7 @@ def test_a_program_can_be_shown_with_its_graph() -> None:
         return shift_right(x, 2)
 
     model = compile_program(program, range(4))
-    data = inspect(model, [1, 2, 3, 1, 2], truth=[0, 0, 1, 2, 3], program=program, given=0).data
+    data = inspect(model, [1, 2, 3, 1, 2], truth=[0, 0, 1, 2, 3], given=0).data
     assert data["models"][0]["predictions"] == data["truth"]
     assert data["models"][0]["heads"][0][0]["nodes"]
 
@@ -131,10 +132,14 @@ def test_a_program_can_be_shown_with_its_graph() -> None:
 @pytest.mark.parametrize(
     ("tokens", "options", "expected"),
     [
-        ([], {}, "give one row"), ([[1, 2]], {}, "give one row"), ([0.5], {}, "give one row"),
-        ([1] * 5000, {}, "at most"), ([1, 2], {"truth": [1]}, "truth has 1"), ([99], {}, "token 99"),
+        ([], {}, "give one row"),
+        ([[1, 2]], {}, "give one row"),
+        ([0.5], {}, "give one row"),
+        ([1] * 5000, {}, "at most"),
+        ([1, 2], {"truth": [1]}, "truth has 1"),
+        ([99], {}, "token 99"),
     ],
-)  # fmt: skip
+)
 def test_bad_input_is_refused_in_a_sentence(tokens: Any, options: dict[str, Any], expected: str) -> None:
     with pytest.raises(ValueError, match=expected):
         inspect(random_model(1, 1), tokens, **options)
@@ -263,8 +268,13 @@ def test_figures_refuse_unknown_heads_and_suffixes(tmp_path: Path) -> None:
 
 
 def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "experiments.cli", "inspect", *arguments], capture_output=True,
-                          text=True, timeout=300, cwd=cwd)  # fmt: skip
+    return subprocess.run(
+        [sys.executable, "-m", "experiments.cli", "inspect", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=300,
+        cwd=cwd,
+    )
 
 
 def test_command_compiles_and_writes_a_page(tmp_path: Path) -> None:
@@ -295,9 +305,13 @@ def test_command_refuses_in_one_sentence(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize(
     ("arguments", "expected"),
-    [((), "name a model"), (("compiled",), "which machine"), (("compiled", "bb2", "1["), "brackets"),
-     (("compiled", "nosuch"), "nosuch")],
-)  # fmt: skip
+    [
+        ((), "name a model"),
+        (("compiled",), "which machine"),
+        (("compiled", "bb2", "1["), "brackets"),
+        (("compiled", "nosuch"), "nosuch"),
+    ],
+)
 def test_command_says_what_is_wrong(arguments: tuple[str, ...], expected: str) -> None:
     from experiments.cli.inspect import inspect as run
 

@@ -18,8 +18,16 @@ from compile.inspector.index import Card, index_page
 from rasp import TuringMachine
 
 CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = ["--headless", "--no-sandbox", "--disable-gpu", "--disable-quic", "--no-first-run", "--disable-sync",
-         "--disable-background-networking", "--disable-component-update"]  # fmt: skip
+FLAGS = [
+    "--headless",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--disable-quic",
+    "--no-first-run",
+    "--disable-sync",
+    "--disable-background-networking",
+    "--disable-component-update",
+]
 HOVER_MS = 50
 
 
@@ -87,14 +95,18 @@ def increment(folder: Path) -> Path:
 
 def patterns(model: Any, tokens: np.ndarray) -> list[np.ndarray]:
     _, cache = model.run_with_cache(tokens)
-    return [cache[f"blocks.{layer}.attn.hook_pattern"][0, :, model.prepended :].numpy()
-            for layer in range(model.config.layers)]  # fmt: skip
+    return [
+        cache[f"blocks.{layer}.attn.hook_pattern"][0, :, model.prepended :].numpy()
+        for layer in range(model.config.layers)
+    ]
 
 
 def marked(page: Any) -> str:
     """The cell that the tape view marks as the one most attended to."""
-    return page.evaluate("(() => { const c = document.querySelector('.cell.most'); "
-                         "return c.classList.contains('start') ? 'start' : c.dataset.position; })()")  # fmt: skip
+    return page.evaluate(
+        "(() => { const c = document.querySelector('.cell.most'); "
+        "return c.classList.contains('start') ? 'start' : c.dataset.position; })()"
+    )
 
 
 def readout(page: Any) -> str:
@@ -124,7 +136,7 @@ def overlaps(page: Any) -> list[str]:
       }
       if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
       return found;
-    }""")  # fmt: skip
+    }""")
 
 
 def test_every_head_has_its_label_and_window(watched: Watched, increment: Path) -> None:
@@ -133,7 +145,7 @@ def test_every_head_has_its_label_and_window(watched: Watched, increment: Path) 
     for layer, shape in enumerate(model.config.shapes):
         for head, window in enumerate(shape.windows):
             tile = page.locator(f'[data-head="{layer}.{head}"]')
-            assert tile.locator(".tile-label").text_content() == model.config.head_labels[layer][head]
+            assert tile.locator(".tile-label").text_content() == model.config.annotations.heads[layer][head].label
             assert tile.locator(".window").text_content() == ("all" if window is None else f"w {window}")
     assert "72 of 72 tokens right" in page.inner_text("#summary") and "increment" in page.inner_text("h1")
 
@@ -146,7 +158,7 @@ def test_click_enlarges_a_head_and_marks_what_it_attends_to_most(watched: Watche
         for head in range(shape.heads):
             page.click(f'[data-head="{layer}.{head}"]')
             assert page.inner_text(".head-title").startswith(f"Layer {layer}, head {head} · ")
-            assert page.inner_text(".head-label") == model.config.head_labels[layer][head]
+            assert page.inner_text(".head-label") == model.config.annotations.heads[layer][head].label
             for position in (0, 9, 40, len(trace) - 1):
                 page.evaluate(f"inspector.go({position})")
                 best = int(weights[layer][head, position].argmax()) - model.prepended
@@ -158,13 +170,15 @@ def test_cells_of_the_large_map_have_the_colour_of_their_weight(watched: Watched
     page = watched.open(increment, "#layer=3&head=0&pos=20")
     model, trace = compiled("increment", "hard_alibi")
     weights = patterns(model, trace)[3][0]
-    reds = np.array(page.evaluate("""() => {
+    reds = np.array(
+        page.evaluate("""() => {
       const m = inspector.panes[0].matrix, { width, height } = m.canvas;
       const pixels = m.canvas.getContext("2d").getImageData(0, 0, width, height).data;
       const red = (b) => pixels[4 * (Math.floor(b.y + b.h / 2) * width + Math.floor(b.x + b.w / 2))];
       const row = (i) => Array.from({ length: m.columns }, (_, j) => red(m.cellBox(i, j)));
       return Array.from({ length: m.rows }, (_, i) => row(i));
-    }"""))
+    }""")
+    )
     assert reds.shape == weights.shape
     assert (reds[weights == weights.max(axis=1, keepdims=True)] < 40).all()
     assert (reds[weights < 0.002] > 200).all()  # white, or a thin line between tapes
@@ -190,8 +204,15 @@ def test_keys_buttons_and_playing_step_through_generation(watched: Watched, incr
     page = watched.open(increment, "#layer=3&head=0&pos=20")
     model, trace = compiled("increment", "hard_alibi")
     names = model.config.token_names
-    for key, position in (("ArrowRight", 21), ("ArrowRight", 22), ("ArrowLeft", 21), ("ArrowDown", 30), ("ArrowUp", 21),
-                          ("End", len(trace) - 1), ("Home", 0)):  # fmt: skip
+    for key, position in (
+        ("ArrowRight", 21),
+        ("ArrowRight", 22),
+        ("ArrowLeft", 21),
+        ("ArrowDown", 30),
+        ("ArrowUp", 21),
+        ("End", len(trace) - 1),
+        ("Home", 0),
+    ):
         page.keyboard.press(key)
         assert readout(page).startswith(f"position {position} of")
         assert page.get_attribute(".cell.now", "data-position") == str(position)

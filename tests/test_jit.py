@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import operator
+import os
 import subprocess
 import sys
 from concurrent.futures import ThreadPoolExecutor
@@ -14,9 +15,10 @@ import pytest
 from agreement import assert_agree, refusal, uncompiled
 
 from rasp import TuringMachine, kqv, named, run, sel_width, select, shift_right, simplify, tok_map, trace
-from rasp.engines import predict, tables_of, turing_graph
-from rasp.hashtable import clear, get_mean, get_total, new_table, put_count, put_max, put_mean, put_min
-from rasp.jit import Kernel, cache_folder, jit, turing_kernel
+from rasp.engines.hashtable import clear, get_mean, get_total, new_table, put_count, put_max, put_mean, put_min
+from rasp.engines.jit import Kernel, cache_folder, jit
+from rasp.engines.turing import predict, tables_of, turing_graph, turing_kernel
+from rasp.machine_code import MAGIC, CheckedFiles
 from rasp.scalar import Table
 
 SIZE = {"symbols": 3, "states": 2}
@@ -139,12 +141,15 @@ def test_bad_batches_are_refused() -> None:
     rows, tables, _ = batch(3, 2)
     kernel = uncompiled(turing_graph(3, 2))
     cases = [
-        (rows + 9, tables, "is outside 0..8"), (rows - 1, tables, "is outside 0..8"),
-        (rows[0], tables, "a batch is rows of whole numbers"), (rows / 2, tables, "a batch is rows of whole numbers"),
+        (rows + 9, tables, "is outside 0..8"),
+        (rows - 1, tables, "is outside 0..8"),
+        (rows[0], tables, "a batch is rows of whole numbers"),
+        (rows / 2, tables, "a batch is rows of whole numbers"),
         (rows, [t[:2] for t in tables], "must be of shape (3, 9, 9), not (2, 9, 9)"),
         (rows, [t[:, :5] for t in tables], "must be of shape (3, 9, 9)"),
-        (rows, tables[:1], "3 table(s), 1 given"), (rows, [t[0] for t in tables], "must be of shape (3, 9, 9)"),
-    ]  # fmt: skip
+        (rows, tables[:1], "3 table(s), 1 given"),
+        (rows, [t[0] for t in tables], "must be of shape (3, 9, 9)"),
+    ]
     for given, stacked, message in cases:
         assert message in refusal(lambda g=given, s=stacked: kernel.predict_batch(g, s))
         assert message in refusal(lambda g=given, s=stacked: kernel.first_errors(g, s, 0))
@@ -183,7 +188,11 @@ def test_refusals_name_the_operation_and_the_function() -> None:
         return len(str(a))
 
     message = refusal(lambda: run(lambda x: tok_map(x, digits), [1], engine="jit"))
-    assert "the function digits cannot be recorded" in message and "engine='eager' or 'stream'" in message
+    assert (
+        "the function digits (" in message
+        and "cannot be recorded" in message
+        and "engine='eager' or 'stream'" in message
+    )
     message = refusal(lambda: run(lambda x: sel_width(select(named(x + 2, "age"), x, operator.le)), [1], engine="jit"))
     assert message.startswith("sel_width(age <= x) compares keys by more than equality")
     message = refusal(lambda: run(lambda x: kqv(x, x, x, operator.ne), [1], engine="jit"))
@@ -200,15 +209,30 @@ def test_machine_code_of_odd_functions() -> None:
 
     def program(x: Any) -> Any:
         parts = [
-            tok_map(x, lambda a: a / 2 if a > 1 else a), tok_map(x, lambda a: a > 1), ~(x == 2), (x > 0) + (x > 1),
-            tok_map(x, lambda a: 7 // a), tok_map(x, lambda a: -7 % a), tok_map(x, lambda a: a // -2),
-            shift_right(x == 1, 1), shift_right(x, 20, default=-1), tok_map(x, lambda a: table(a % 3) + 1),
-            tok_map(x, lambda a: table(a - 5)), tok_map(x, lambda a: a**2), tok_map(x, lambda a: abs(a) - (not a)),
-            tok_map(x, lambda a: (a > 1 and a < 3) or not a), kqv(x == 1, x > 0, x, operator.eq, reduction="max"),
-            kqv(x, x, x - 2, lambda k, q: k > 1), kqv(x, x, x - 2, lambda k, q: q > 1, default=-3, reduction="min"),
-            sel_width(select(x, x, lambda k, q: q)), tok_map(x, lambda a: a * 1.5), x >> 1, x ^ 5,
-            tok_map(x, lambda a: a < float("inf")), tok_map(x, lambda a: (-1) ** abs(a)),
-        ]  # fmt: skip
+            tok_map(x, lambda a: a / 2 if a > 1 else a),
+            tok_map(x, lambda a: a > 1),
+            ~(x == 2),
+            (x > 0) + (x > 1),
+            tok_map(x, lambda a: 7 // a),
+            tok_map(x, lambda a: -7 % a),
+            tok_map(x, lambda a: a // -2),
+            shift_right(x == 1, 1),
+            shift_right(x, 20, default=-1),
+            tok_map(x, lambda a: table(a % 3) + 1),
+            tok_map(x, lambda a: table(a - 5)),
+            tok_map(x, lambda a: a**2),
+            tok_map(x, lambda a: abs(a) - (not a)),
+            tok_map(x, lambda a: (a > 1 and a < 3) or not a),
+            kqv(x == 1, x > 0, x, operator.eq, reduction="max"),
+            kqv(x, x, x - 2, lambda k, q: k > 1),
+            kqv(x, x, x - 2, lambda k, q: q > 1, default=-3, reduction="min"),
+            sel_width(select(x, x, lambda k, q: q)),
+            tok_map(x, lambda a: a * 1.5),
+            x >> 1,
+            x ^ 5,
+            tok_map(x, lambda a: a < float("inf")),
+            tok_map(x, lambda a: (-1) ** abs(a)),
+        ]
         total = x * 0
         for i, part in enumerate(parts):
             total = total * 0 + part * (i + 1) + total
@@ -229,7 +253,7 @@ def test_kernels_are_kept_in_the_cache_folder(fresh_cache: Path) -> None:
 
 
 def test_a_damaged_file_is_written_again(fresh_cache: Path) -> None:
-    from rasp.jit import load_module
+    from rasp.engines.jit import load_module
 
     kernel = jit(trace(lambda x: x * 3 + 1))
     (written,) = fresh_cache.glob("rasp_jit_*.py")
@@ -259,8 +283,65 @@ def test_without_a_home(fresh_cache: Path, monkeypatch: pytest.MonkeyPatch) -> N
     assert cache_folder().is_dir()
 
 
+CODE = "from rasp.engines.jit import jit; from rasp import trace; print(jit(trace(lambda x: x * 7 - 2)).predict([3]))"
+
+
+def run_apart(cache: Path, code: str = CODE) -> subprocess.CompletedProcess[str]:
+    """A program in a process of its own: what is kept between runs is read from the disk."""
+    environment = {**os.environ, "TURING_PROGRAMS_CACHE": str(cache)}
+    return subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, env=environment, timeout=300)
+
+
+def kept_code(cache: Path) -> list[Path]:
+    return [path for path in cache.rglob("*.code") if path.name.startswith("rasp_jit")]
+
+
+def test_damaged_machine_code_is_never_unpickled(fresh_cache: Path) -> None:
+    """Damaged anywhere, or replaced by a pickle that does something: removed, named, compiled again."""
+    assert run_apart(fresh_cache).stdout.strip() == "[19]"
+    (kept,) = [path for path in kept_code(fresh_cache) if ".predict" in path.name]
+    whole = kept.read_bytes()
+    assert run_apart(fresh_cache).stderr == "" and kept.read_bytes() == whole, "whole files are used in silence"
+    evil = b"cos\nsystem\n(S'touch " + str(fresh_cache / "pwned").encode() + b"'\ntR."
+    flipped = bytearray(whole)
+    flipped[len(whole) // 2] ^= 1
+    for damaged in (evil, bytes(flipped), whole[: len(whole) // 2], b""):
+        kept.write_bytes(damaged)
+        done = run_apart(fresh_cache)
+        assert done.stdout.strip() == "[19]" and "Traceback" not in done.stderr
+        assert str(kept.parent) in done.stderr and "damaged" in done.stderr
+        assert kept.read_bytes()[: len(MAGIC)] == MAGIC and not (fresh_cache / "pwned").exists()
+    assert run_apart(fresh_cache).stderr == "", "written again"
+
+
+def test_machine_code_of_another_source_is_compiled_again(tmp_path: Path) -> None:
+    files, later = (CheckedFiles(tmp_path, "f", stamp) for stamp in ("monday", "tuesday"))
+    files.save("key", [1, 2])
+    assert files.load("key") == [1, 2] and files.load("other") is None and later.load("key") is None
+    later.save("key", [3])
+    assert later.load("key") == [3] and len(list(tmp_path.iterdir())) == 1
+    later.flush()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_full_disk_does_not_stop_a_run(fresh_cache: Path) -> None:
+    full = (
+        "import builtins, errno, io, os, pathlib, tempfile\n"
+        "def full(*args, **kwargs): raise OSError(errno.ENOSPC, 'No space left on device')\n"
+        "import rasp.machine_code, rasp.engines.jit as j\n"
+        "rasp.machine_code.tempfile.mkstemp = full\n"
+    )
+    done = run_apart(fresh_cache, full + CODE)
+    assert done.stdout.strip() == "[19]" and "cannot be kept in" in done.stderr and "Traceback" not in done.stderr
+    done = run_apart(fresh_cache, full + "j._write = full\n" + CODE.replace("7", "9"))
+    assert done.stdout.strip() == "[25]" and "Traceback" not in done.stderr, "not even the source can be written"
+    assert kept_code(fresh_cache) == [] and not list(fresh_cache.rglob("*.tmp"))
+
+
 def test_processes_may_compile_the_same_kernel_at_once(fresh_cache: Path) -> None:
-    code = "from rasp.jit import jit; from rasp import trace; print(jit(trace(lambda x: x * 5 - 2)).predict([3]))"
+    code = (
+        "from rasp.engines.jit import jit; from rasp import trace; print(jit(trace(lambda x: x * 5 - 2)).predict([3]))"
+    )
     started = [subprocess.Popen([sys.executable, "-c", code], stdout=subprocess.PIPE, text=True) for _ in range(3)]
     assert [process.communicate(timeout=300)[0].strip() for process in started] == ["[13]"] * 3
     assert len(list(fresh_cache.glob("rasp_jit_*.py"))) == 1

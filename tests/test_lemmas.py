@@ -6,10 +6,10 @@ import json
 
 import pytest
 
-from proofs_check.lemmas import LEMMAS, PRINTED, Lemma, Program, Query, check, lemma, run_query
-from proofs_check.mutants import CONCERNS, MUTANTS, mutants_of
-from proofs_check.proving import prove
-from rasp import turing
+from proofs_check.symbolic.lemmas import LEMMAS, PRINTED, Lemma, Program, Query, check, lemma, run_query
+from proofs_check.symbolic.mutants import CONCERNS, MUTANTS, mutants_of
+from proofs_check.symbolic.proving import prove
+from rasp.programs import turing
 
 PAIRS = [(one.name, mutant.name) for one in LEMMAS for mutant in mutants_of(one.name)]
 

@@ -80,28 +80,41 @@ MEANINGS: dict[str, tuple[Callable[..., Any], Meaning]] = {
     "num_prev": (num_prev, lambda x, y: [p.count(q) for p, q in zip(prefixes(x), y, strict=True)]),
     "has_seen": (has_seen, lambda x, y: [int(q in p) for p, q in zip(prefixes(x), y, strict=True)]),
     "firsts": (firsts, lambda x, y: [found_at(p, q, -1) for p, q in zip(prefixes(x), y, strict=True)]),
-    "firsts with default": (lambda x, y: firsts(x, y, 9), lambda x, y: [
-        found_at(p, q, 9) for p, q in zip(prefixes(x), y, strict=True)]),
+    "firsts with default": (
+        lambda x, y: firsts(x, y, 9),
+        lambda x, y: [found_at(p, q, 9) for p, q in zip(prefixes(x), y, strict=True)],
+    ),
     "lasts": (lasts, lambda x, y: [last_at(p, q) for p, q in zip(prefixes(x), y, strict=True)]),
     "index_select": (lambda x, y: index_select(x, y, -3), lambda x, y: [pick(x, y[i], i, -3) for i in range(len(x))]),
-    "first_true": (lambda x, y: first_true(x == y), lambda x, y: [
-        found_at([int(a == b) for a, b in zip(p, y, strict=False)], 1, -1) for p in prefixes(x)]),
+    "first_true": (
+        lambda x, y: first_true(x == y),
+        lambda x, y: [found_at([int(a == b) for a, b in zip(p, y, strict=False)], 1, -1) for p in prefixes(x)],
+    ),
     "mode": (lambda x, y: mode(x), lambda x, y: most_frequent(x)),
     "binary_mode": (lambda x, y: binary_mode(x), lambda x, y: [int(p.count(1) > p.count(0)) for p in prefixes(x)]),
-    "induct_kqv": (lambda x, y: induct_kqv(x, y, x + y, 1), lambda x, y: inducted(
-        x, y, [a + b for a, b in zip(x, y, strict=True)], 1)),
+    "induct_kqv": (
+        lambda x, y: induct_kqv(x, y, x + y, 1),
+        lambda x, y: inducted(x, y, [a + b for a, b in zip(x, y, strict=True)], 1),
+    ),
     "induct": (lambda x, y: induct(x, y, 2, default=-5), lambda x, y: inducted(x, y, x, 2, -5)),
-    "induct_prev": (lambda x, y: induct_prev(x, y, -1, default=-5), lambda x, y: [
-        pick(x, found_at(p, q, -999) - 1, len(p) - 1, -5) for p, q in zip(prefixes(x), y, strict=True)]),
+    "induct_prev": (
+        lambda x, y: induct_prev(x, y, -1, default=-5),
+        lambda x, y: [pick(x, found_at(p, q, -999) - 1, len(p) - 1, -5) for p, q in zip(prefixes(x), y, strict=True)],
+    ),
     "prefix_fill": (lambda x, y: prefix_fill(x, 2, 8), lambda x, y: ([8, 8] + x[2:])[: len(x)]),
-    "where3": (lambda x, y: where3(y % 3, x, y, x + y), lambda x, y: [
-        [a, b, a + b][b % 3] for a, b in zip(x, y, strict=True)]),
-    "where3 elsewhere": (lambda x, y: where3(y, x, y, x * y), lambda x, y: [
-        {0: a, 2: a * b}.get(b, b) for a, b in zip(x, y, strict=True)]),
+    "where3": (
+        lambda x, y: where3(y % 3, x, y, x + y),
+        lambda x, y: [[a, b, a + b][b % 3] for a, b in zip(x, y, strict=True)],
+    ),
+    "where3 elsewhere": (
+        lambda x, y: where3(y, x, y, x * y),
+        lambda x, y: [{0: a, 2: a * b}.get(b, b) for a, b in zip(x, y, strict=True)],
+    ),
     "leq, lt, geq, gt": (
         lambda x, y: seq_map(x, y, leq) + 2 * seq_map(x, y, lt) + 4 * seq_map(x, y, geq) + 8 * seq_map(x, y, gt),
-        lambda x, y: [(a <= b) + 2 * (a < b) + 4 * (a >= b) + 8 * (a > b) for a, b in zip(x, y, strict=True)]),
-}  # fmt: skip
+        lambda x, y: [(a <= b) + 2 * (a < b) + 4 * (a >= b) + 8 * (a > b) for a, b in zip(x, y, strict=True)],
+    ),
+}
 
 two_sequences = st.integers(0, 8).flatmap(
     lambda n: st.tuples(*[st.lists(st.integers(-3, 5), min_size=n, max_size=n)] * 2)
@@ -136,13 +149,23 @@ def test_all_of_the_library_in_one_kernel() -> None:
 def test_truth_valued_inputs() -> None:
     x, y = np.array([True, False, True, True]), np.array([False, False, True, True])
     programs: list[Callable[..., Any]] = [
-        lambda x, y: ~x, lambda x, y: x & ~y, lambda x, y: x | y, lambda x, y: x ^ y, lambda x, y: cumsum(x),
-        lambda x, y: where(x, y, ~y), lambda x, y: first_true(y), lambda x, y: x + y, lambda x, y: x * y,
-        lambda x, y: (x == y) + 1, lambda x, y: kqv(x, y, x, equals, default=7, reduction="max"),
+        lambda x, y: ~x,
+        lambda x, y: x & ~y,
+        lambda x, y: x | y,
+        lambda x, y: x ^ y,
+        lambda x, y: cumsum(x),
+        lambda x, y: where(x, y, ~y),
+        lambda x, y: first_true(y),
+        lambda x, y: x + y,
+        lambda x, y: x * y,
+        lambda x, y: (x == y) + 1,
+        lambda x, y: kqv(x, y, x, equals, default=7, reduction="max"),
         lambda x, y: kqv(x, full(x, 3), y, equals, default=7, reduction="max"),
-        lambda x, y: kqv(x, full(x, 3), y, equals, default=7), lambda x, y: tok_map(x, lambda a: ~a),
-        lambda x, y: seq_map(x, y, lambda a, b: a & ~b), lambda x, y: maximum(x),
-    ]  # fmt: skip
+        lambda x, y: kqv(x, full(x, 3), y, equals, default=7),
+        lambda x, y: tok_map(x, lambda a: ~a),
+        lambda x, y: seq_map(x, y, lambda a, b: a & ~b),
+        lambda x, y: maximum(x),
+    ]
     for program in programs:
         assert_agree(program, x, y)
 
@@ -150,17 +173,38 @@ def test_truth_valued_inputs() -> None:
 # --- the same names as np-rasp ----------------------------------------------------------------------------------------
 
 SIGNATURES = {
-    "full": "x, const", "indices": "x", "tok_map": "x, func", "seq_map": "x, y, func",
-    "select": "k, q, pred, causal=True", "sel_width": "A", "aggr_mean": "A, v, default=0",
-    "aggr_max": "A, v, default=0", "aggr": "A, v, default=0, reduction='mean'",
-    "kqv": "k, q, v, pred, default=0, reduction='mean'", "shift_right": "x, n, default=0", "cumsum": "bool_array",
-    "where": "condition, x_if, y_else", "mask": "x, bool_mask, mask_val=0", "maximum": "x", "minimum": "x",
-    "argmax": "x", "argmin": "x", "num_prev": "x, queries", "has_seen": "x, queries",
-    "firsts": "x, queries, default=-1", "lasts": "x, queries, default=-1", "index_select": "x, idx, default=0",
-    "first_true": "x, default=-1", "mode": "x", "binary_mode": "x",
-    "induct_kqv": "k, q, v, offset, default=0, null_val=-999", "induct": "k, q, offset, default=0, null_val=-999",
-    "induct_prev": "k, q, offset, default=0, null_val=-999", "prefix_fill": "x, n, value", "where3": "cond, x, y, z",
-}  # fmt: skip
+    "full": "x, const",
+    "indices": "x",
+    "tok_map": "x, func",
+    "seq_map": "x, y, func",
+    "select": "k, q, pred, causal=True",
+    "sel_width": "A",
+    "aggr_mean": "A, v, default=0",
+    "aggr_max": "A, v, default=0",
+    "aggr": "A, v, default=0, reduction='mean'",
+    "kqv": "k, q, v, pred, default=0, reduction='mean'",
+    "shift_right": "x, n, default=0",
+    "cumsum": "bool_array",
+    "where": "condition, x_if, y_else",
+    "mask": "x, bool_mask, mask_val=0",
+    "maximum": "x",
+    "minimum": "x",
+    "argmax": "x",
+    "argmin": "x",
+    "num_prev": "x, queries",
+    "has_seen": "x, queries",
+    "firsts": "x, queries, default=-1",
+    "lasts": "x, queries, default=-1",
+    "index_select": "x, idx, default=0",
+    "first_true": "x, default=-1",
+    "mode": "x",
+    "binary_mode": "x",
+    "induct_kqv": "k, q, v, offset, default=0, null_val=-999",
+    "induct": "k, q, offset, default=0, null_val=-999",
+    "induct_prev": "k, q, offset, default=0, null_val=-999",
+    "prefix_fill": "x, n, value",
+    "where3": "cond, x, y, z",
+}
 
 
 @pytest.mark.parametrize("name", SIGNATURES)

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from rasp.gallery import machine as known
-from rasp.machine import InvalidMachine, InvalidTape, TuringMachine, bos, empt, eos, sep
+from rasp.machines.machine import InvalidMachine, InvalidTape, TuringMachine, bos, empt, eos, sep
 from rasp.scalar import capture, evaluate
 
 NAMES = st.text(alphabet=string.ascii_letters + "01_,:[]\\ <>|é∅", min_size=1, max_size=3)
@@ -52,10 +52,14 @@ def small(**changes: Any) -> TuringMachine:
     arguments: dict[str, Any] = {
         "states": ["A", "B", "Z"],
         "symbols": ["0", "1"],
-        "transitions": {("A", "0"): ("1", "R", "B"), ("A", "1"): ("1", "L", "B"),
-                        ("B", "0"): ("1", "L", "A"), ("B", "1"): ("1", "R", "Z")},
+        "transitions": {
+            ("A", "0"): ("1", "R", "B"),
+            ("A", "1"): ("1", "L", "B"),
+            ("B", "0"): ("1", "L", "A"),
+            ("B", "1"): ("1", "R", "Z"),
+        },
         "final": ["Z"],
-    }  # fmt: skip
+    }
     return TuringMachine(**(arguments | changes))
 
 
@@ -200,7 +204,7 @@ def test_bad_sizes_are_refused() -> None:
 
 
 def test_machines_do_without_numba() -> None:
-    code = "import sys, rasp.machine, rasp.formats, rasp.gallery as g; g.machine('bb4').run(); "
+    code = "import sys, rasp.machines.machine, rasp.loading, rasp.gallery as g; g.machine('bb4').run(); "
     code += "sys.exit(any(m in sys.modules for m in ('numba', 'yaml', 'automata', 'networkx', 'matplotlib')))"
     assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
 

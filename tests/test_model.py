@@ -15,8 +15,11 @@ torch = pytest.importorskip("torch", reason="the Transformer needs torch")
 from torch import Tensor  # noqa: E402
 
 from compile.errors import REFUSED, CapacityError  # noqa: E402
-from compile.model import Decoder, Memory, Register, Transformer, TransformerConfig  # noqa: E402
-from compile.positions import (  # noqa: E402
+from compile.transformer import Transformer, TransformerConfig  # noqa: E402
+from compile.transformer.annotations import Annotations, Fact, Register  # noqa: E402
+from compile.transformer.cache import Cache  # noqa: E402
+from compile.transformer.decoding import Decoder  # noqa: E402
+from compile.transformer.encodings import (  # noqa: E402
     ENCODINGS,
     ROOMS,
     alibi_slopes,
@@ -165,8 +168,9 @@ def test_slopes_may_differ_by_layer_and_be_none_in_some() -> None:
     said = model.generate(rows[:, :5], 12)
     for row in said:
         assert np.array_equal(model.predict(row)[4:-1], row[5:])
-    assert not torch.allclose(model(torch.from_numpy(rows)), make("alibi", windows=(2, None, None), slopes=(0, 0, 0))(
-        torch.from_numpy(rows)))  # fmt: skip
+    assert not torch.allclose(
+        model(torch.from_numpy(rows)), make("alibi", windows=(2, None, None), slopes=(0, 0, 0))(torch.from_numpy(rows))
+    )
 
 
 def test_with_a_slope_downwards_a_head_looks_at_the_far_end_of_its_window() -> None:
@@ -264,7 +268,7 @@ def test_learned_positions_run_out_with_a_sentence() -> None:
 
 def test_same_logits_and_loss_as_hugging_face_gpt_neox() -> None:
     transformers = pytest.importorskip("transformers", reason="compares with transformers")
-    from compile.saving import copy_gpt_neox_weights, gpt_neox_config
+    from compile.transformer.gpt_neox import copy_gpt_neox_weights, gpt_neox_config
 
     torch.manual_seed(0)
     for parallel in (True, False):
@@ -312,7 +316,7 @@ def ragged(*lengths: int, seed: int = 5) -> list[np.ndarray]:
 def test_cached_logits_are_uncached_logits(encoding: str) -> None:
     model, rows, lengths = make(encoding), tokens(4, 110), torch.tensor([1, 3, 40, 90])
     expected, everyone = model(torch.from_numpy(rows)), torch.arange(4)
-    memory = Memory(model, 4)
+    memory = Cache(model, 4)
     with torch.no_grad():
         memory.reserve(90)
         found = memory.encode(torch.from_numpy(rows[:, :90]), everyone, lengths)
@@ -439,7 +443,7 @@ def test_window_heads_keep_only_their_window() -> None:
 
 
 def test_memory_grows_geometrically() -> None:
-    memory = Memory(make(layers=1, heads=1, windows=(None,)), rows=1)
+    memory = Cache(make(layers=1, heads=1, windows=(None,)), rows=1)
     capacities = []
     for length in range(1, 1025):
         memory.reserve(length)
@@ -479,7 +483,7 @@ def test_predictions_have_the_shape_of_the_tokens() -> None:
 def test_many_rows_are_predicted_in_parts(monkeypatch: pytest.MonkeyPatch) -> None:
     model, rows = make(), tokens(7, 9)
     whole, generated = model.predict(rows), model.generate(rows, 5)
-    monkeypatch.setattr("compile.model.TOKENS_AT_ONCE", 20)
+    monkeypatch.setattr("compile.transformer.transformer.TOKENS_AT_ONCE", 20)
     assert np.array_equal(model.predict(rows), whole)
     assert np.array_equal(model.generate(rows, 5), generated)
 
@@ -528,26 +532,40 @@ def test_head_weights_are_views_of_the_right_rows() -> None:
     torch.testing.assert_close(sum(outs), cache["blocks.0.hook_attn_out"])
 
 
+NOTHING = Annotations().to_dict()
+
+
 def test_sizes_and_summary() -> None:
-    labels = (("previous token", "count of sep"), ("match",))
-    registers = (Register("token", 0, 4, ("a", "b", "c", "d")), ("count", 4, 6))
+    annotations = Annotations(
+        ((Fact("shift", "previous token"), Fact("count", "count of sep")), (Fact("match", "match"),)),
+        (Fact("compute", "and"), Fact()),
+        (Register("token", 0, 4, ("a", "b", "c", "d")), Register("count", 4, 6)),
+    )
     model = Transformer(
         TransformerConfig(
-            vocabulary=4, layers=2, d_model=6, heads=(2, 1), d_head=5, d_mlp=(7, 0), windows=((2, None), (None,)),
-            norm="none", activation="relu", head_labels=labels, mlp_labels=("and", ""), registers=registers,
+            vocabulary=4,
+            layers=2,
+            d_model=6,
+            heads=(2, 1),
+            d_head=5,
+            d_mlp=(7, 0),
+            windows=((2, None), (None,)),
+            norm="none",
+            activation="relu",
+            annotations=annotations,
         )
-    )  # fmt: skip
+    )
     assert [tuple(row) for row in model.summary()] == [
-        (0, 0, 2, "previous token"),
-        (0, 1, None, "count of sep"),
-        (0, None, None, "and"),
-        (1, 0, None, "match"),
+        (0, 0, 2, "previous token", "shift"),
+        (0, 1, None, "count of sep", "count"),
+        (0, None, None, "and", "compute"),
+        (1, 0, None, "match", "match"),
     ]
     biases = 3 * 10 + 6 + 7 + 6 + 3 * 5 + 6
     assert model.parameter_count() == model.config.rough_parameter_count + biases
     assert model.config.rough_parameter_count == 6 * (4 + 4) + 6 * 4 * (10 + 5) + 2 * 6 * 7
     assert Transformer.zeros(model.config).nonzero_count() == 0
-    assert model.config.registers[1] == Register("count", 4, 6, ())
+    assert TransformerConfig.from_dict(model.config.to_dict()) == model.config
 
 
 @pytest.mark.parametrize(
@@ -582,11 +600,15 @@ def test_sizes_and_summary() -> None:
         ({"prepend": 11}, "prepend is 11"),
         ({"outputs": ()}, "outputs is empty"),
         ({"outputs": ("a",)}, "output"),
-        ({"head_labels": (("a",),) * 3}, "head_labels do not fit"),
-        ({"mlp_labels": ("a",)}, "1 mlp_labels"),
+        ({"annotations": Annotations(heads=((Fact(),),) * 3)}, "heads of annotations do not fit"),
+        ({"annotations": Annotations(mlps=(Fact(),))}, "1 facts about MLPs"),
+        ({"annotations": Annotations(mlps=(Fact("juggle"),) * 3)}, "role 'juggle' of a MLP is unknown"),
+        ({"annotations": Annotations(mlps=(Fact(nodes=(0,)),) * 3)}, "node 0 is none of the 0 operations"),
+        ({"annotations": {"heads": []}}, "expected heads, mlps, registers, program"),
         ({"token_names": ("a",)}, "1 token_names"),
-        ({"registers": (("x", 3, 99),)}, "register 'x'"),
-        ({"registers": (("x", "3", 9),)}, "is not .name, start, stop"),
+        ({"annotations": Annotations(registers=(Register("x", 3, 99),))}, "register 'x'"),
+        ({"annotations": {**NOTHING, "registers": [["x", "3", 9]]}}, "is not .name, start, stop"),
+        ({"annotations": {**NOTHING, "program": {"operations": [], "output": 0}}}, "output is none of them"),
         ({"extra": {"f": print}}, "JSON"),
         ({"extra": 3}, "expected a dictionary"),
     ],

@@ -17,9 +17,10 @@ torch = pytest.importorskip("torch", reason="the Transformer needs torch")
 
 from safetensors.torch import load_file, save_file  # noqa: E402
 
-from compile.model import Register, Transformer, TransformerConfig  # noqa: E402
-from compile.positions import ENCODINGS  # noqa: E402
-from compile.saving import CONFIG, WEIGHTS, InvalidModel, _sum_of_config, _sum_of_file  # noqa: E402
+from compile.transformer import Transformer, TransformerConfig  # noqa: E402
+from compile.transformer.annotations import Annotations, Fact, Operation, ProgramGraph, Register  # noqa: E402
+from compile.transformer.encodings import ENCODINGS  # noqa: E402
+from compile.transformer.files import CONFIG, WEIGHTS, InvalidModel, sum_of_config, sum_of_file  # noqa: E402
 
 torch.set_num_threads(1)
 
@@ -27,12 +28,26 @@ torch.set_num_threads(1)
 def make(**changes: Any) -> Transformer:
     torch.manual_seed(0)
     options: dict[str, Any] = {
-        "vocabulary": 7, "layers": 2, "heads": (2, 1), "d_model": 8, "d_head": (4, 6), "d_mlp": (9, 0), "norm": "none",
-        "windows": ((1, None), (3,)), "prepend": 6, "outputs": (0, 1, 5), "unembed_bias": True, "scale": 2.0,
-        "head_labels": (("self", "count"), ("shift_right(x, 2)",)), "mlp_labels": ("and", ""),
-        "registers": (Register("token", 0, 2, ("a", "b")), Register("count", 2, 3)),
+        "vocabulary": 7,
+        "layers": 2,
+        "heads": (2, 1),
+        "d_model": 8,
+        "d_head": (4, 6),
+        "d_mlp": (9, 0),
+        "norm": "none",
+        "windows": ((1, None), (3,)),
+        "prepend": 6,
+        "outputs": (0, 1, 5),
+        "unembed_bias": True,
+        "scale": 2.0,
+        "annotations": Annotations(
+            ((Fact("match", "self"), Fact("count", "count")), (Fact("shift", "shift_right(x, 2)", (1,)),)),
+            (Fact("compute", "and"), Fact()),
+            (Register("token", 0, 2, ("a", "b"), "tokens", (0,)), Register("count", 2, 3)),
+            ProgramGraph((Operation("input", (), ("x",)), Operation("delay", (0,), ("output", "shift"))), 1),
+        ),
         "extra": {"machine": {"states": 2, "moves": [1, -1]}, "n": 1},
-    }  # fmt: skip
+    }
     return Transformer(TransformerConfig(**(options | changes)))
 
 
@@ -86,7 +101,7 @@ def test_saving_twice_replaces(folder: Path) -> None:
 
 def test_loading_needs_neither_jax_nor_transformers(folder: Path) -> None:
     program = (
-        "import sys; from compile.model import Transformer; "
+        "import sys; from compile import Transformer; "
         f"print(Transformer.from_pretrained({str(folder)!r}).predict([1, 2]).shape); "
         "print([name for name in ('jax', 'tracr', 'haiku', 'transformers') if name in sys.modules])"
     )
@@ -127,7 +142,7 @@ def rewrite_config(folder: Path, change: Callable[[dict[str, Any]], Any], honest
     values = json.loads((folder / CONFIG).read_text())
     change(values)
     if honest:
-        values["config_sha256"] = _sum_of_config(values)
+        values["config_sha256"] = sum_of_config(values)
     (folder / CONFIG).write_text(json.dumps(values))
 
 
@@ -135,7 +150,7 @@ def rewrite_weights(folder: Path, change: Callable[[dict[str, Any]], Any]) -> No
     tensors = load_file(folder / WEIGHTS)
     change(tensors)
     save_file(tensors, folder / WEIGHTS)
-    rewrite_config(folder, lambda values: values.update(weights_sha256=_sum_of_file(folder / WEIGHTS)))
+    rewrite_config(folder, lambda values: values.update(weights_sha256=sum_of_file(folder / WEIGHTS)))
 
 
 def test_missing_files_are_named(folder: Path, tmp_path: Path, no_network: None) -> None:
@@ -151,7 +166,7 @@ def test_weights_cut_short(folder: Path, kept: int) -> None:
     content = (folder / WEIGHTS).read_bytes()
     (folder / WEIGHTS).write_bytes(content[:kept])
     refused(folder, "SHA-256")
-    rewrite_config(folder, lambda values: values.update(weights_sha256=_sum_of_file(folder / WEIGHTS)))
+    rewrite_config(folder, lambda values: values.update(weights_sha256=sum_of_file(folder / WEIGHTS)))
     refused(folder, "not a readable safetensors file")
 
 
@@ -191,12 +206,13 @@ def test_any_change_of_the_config(folder: Path) -> None:
         (lambda v: v.update(d_model=2**24, d_mlp=2**24), "parameters; at most"),
         (lambda v: v.update(heads=None), "heads is None"),
         (lambda v: v.update(windows=7), "does not describe a model"),
-        (lambda v: v.update(registers=[3]), "does not describe a model"),
-        (lambda v: v.update(registers=[["x", 0]]), "does not describe a model"),
-        (lambda v: v.update(head_labels=7), "does not describe a model"),
+        (lambda v: v["annotations"].update(registers=[3]), "does not describe a model"),
+        (lambda v: v["annotations"].update(registers=[["x", 0]]), "does not describe a model"),
+        (lambda v: v["annotations"].update(heads=7), "does not describe a model"),
+        (lambda v: v["annotations"]["program"]["operations"].pop(), "does not describe a model"),
         (lambda v: v.update(encoding=["rope"]), "choose one of"),
         (lambda v: v.update(extra=[]), "expected a dictionary"),
-        (lambda v: v.update(format_version=2), "is not of type"),
+        (lambda v: v.update(format_version=99), "is not of type"),
         (lambda v: v.pop("model_type"), "is not of type"),
         (lambda v: v.pop("weights_sha256"), "lacks weights_sha256"),
         (lambda v: v.update(d_model=16), "tensor .* is .* calls for"),
@@ -224,6 +240,27 @@ def test_a_config_that_makes_no_sense(folder: Path, change: Callable[[dict[str, 
 def test_weights_that_do_not_fit(folder: Path, change: Callable[[dict[str, Any]], Any], message: str) -> None:
     rewrite_weights(folder, change)
     refused(folder, message)
+
+
+def test_a_file_of_the_first_format_still_loads(folder: Path) -> None:
+    """It has labels where there are facts now."""
+
+    def as_it_was(values: dict[str, Any]) -> None:
+        del values["annotations"]
+        values.update(
+            format_version=1,
+            head_labels=[["self", "count"], ["shift_right(x, 2)"]],
+            mlp_labels=["and", ""],
+            registers=[["token", 0, 2, ["a", "b"]], ["count", 2, 3, []]],
+        )
+
+    rewrite_config(folder, as_it_was)
+    loaded, model = Transformer.from_pretrained(folder), make()
+    assert [row.label for row in loaded.summary()] == [row.label for row in model.summary()]
+    assert [r[:4] for r in loaded.config.annotations.registers] == [r[:4] for r in model.config.annotations.registers]
+    assert np.array_equal(loaded.predict([1, 2, 3]), model.predict([1, 2, 3]))
+    rewrite_config(folder, lambda values: values.update(head_labels=7))
+    refused(folder, "does not describe a model")
 
 
 def test_junk_in_any_field_is_refused_or_harmless(folder: Path) -> None:

@@ -15,11 +15,12 @@ import pytest
 import wrong_programs
 
 from proofs_check import verify
-from proofs_check.intervals import clopper_pearson
-from proofs_check.journal import Journal, JournalError
-from proofs_check.pool import LocalPool, PoolError
-from proofs_check.sampled import Report, Sweep, run_chunk
-from rasp.simulate import random_tables, random_tapes
+from proofs_check.sampled.intervals import clopper_pearson
+from proofs_check.sampled.journal import Journal, JournalError
+from proofs_check.sampled.pool import LocalPool, PoolError
+from proofs_check.sampled.report import Report, Sweep
+from proofs_check.sampled.sweep import run_chunk
+from rasp.machines.simulate import random_tables, random_tapes
 
 SMALL: dict[str, Any] = {"machines": 3000, "length": (3, 8), "chunk": 512, "seed": 5}
 
@@ -42,11 +43,16 @@ def test_no_violation_among_many_machines() -> None:
     assert "0 violations" in report.render()
 
 
-@pytest.mark.parametrize("options", [
-    {"steps": 100}, {"steps": 60, "packing": "unbounded"}, {"n": 2, "length": 20},
-    {"symbols": 2, "states": 2, "length": (1, 6), "steps": 40},
-    {"n": 2, "symbols": 1, "states": 2, "length": 4, "steps": 120},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"steps": 100},
+        {"steps": 60, "packing": "unbounded"},
+        {"n": 2, "length": 20},
+        {"symbols": 2, "states": 2, "length": (1, 6), "steps": 40},
+        {"n": 2, "symbols": 1, "states": 2, "length": 4, "steps": 120},
+    ],
+)
 def test_no_violation_beyond_the_bound_or_with_other_parameters(options: dict[str, Any]) -> None:
     report = verify(4000, **options)
     assert report.ok and 0 < report.tally.correct < 4000
@@ -83,16 +89,21 @@ def test_a_wrong_program_is_caught_and_the_counterexample_is_small(program: str)
 MUTANT: dict[str, Any] = {"machines": 40, "engine": "eager", "steps": 8, "length": 7}
 
 
-@pytest.mark.parametrize("name", [
-    "the head never moves", "the gram is one token short", "the mean of the matches is taken",
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "name",
+    [
+        "the head never moves",
+        "the gram is one token short",
+        "the mean of the matches is taken",
+    ],
+)
 def test_mutants_of_the_proofs_are_caught_by_sampling_too(name: str) -> None:
     assert not verify(**MUTANT, program=f"mutant:{name}").ok
 
 
 @pytest.mark.slow
 def test_every_mutant_is_caught_but_those_that_change_nothing_here() -> None:
-    from proofs_check.mutants import MUTANTS
+    from proofs_check.symbolic.mutants import MUTANTS
 
     missed = {name for name in MUTANTS if verify(**MUTANT, program=f"mutant:{name}").ok}
     # conditions of the program's `where` are 0 or 1, for which these two are right
@@ -122,7 +133,7 @@ def test_engines_agree(engine: str) -> None:
 
 def test_chunks_do_not_matter(small: Report, monkeypatch: pytest.MonkeyPatch) -> None:
     assert verify(**{**SMALL, "chunk": 300}).result() == small.result()
-    monkeypatch.setattr("proofs_check.sampled.MOST_TOKENS", 10_000)
+    monkeypatch.setattr("proofs_check.sampled.sweep.MOST_TOKENS", 10_000)
     assert verify(**{**SMALL, "length": range(3, 9)}).result() == small.result()
 
 
@@ -206,10 +217,18 @@ def test_the_first_line_may_be_damaged_too(small: Report, tmp_path: Path) -> Non
     assert verify(**SMALL, resume=str(path)).computed == 0
 
 
-@pytest.mark.parametrize("other", [
-    {"seed": 6}, {"steps": 33}, {"n": 2}, {"packing": "unbounded"}, {"length": 5}, {"strict_in_memory": True},
-    {"program": "wrong_programs:colliding_hash"},
-])  # fmt: skip
+@pytest.mark.parametrize(
+    "other",
+    [
+        {"seed": 6},
+        {"steps": 33},
+        {"n": 2},
+        {"packing": "unbounded"},
+        {"length": 5},
+        {"strict_in_memory": True},
+        {"program": "wrong_programs:colliding_hash"},
+    ],
+)
 def test_the_journal_of_another_run_is_refused(other: dict[str, Any], tmp_path: Path) -> None:
     path = str(tmp_path / "j.jsonl")
     verify(**{**SMALL, "machines": 10}, resume=path)
@@ -247,8 +266,13 @@ if __name__ == "__main__":
 def test_a_stopped_run_goes_on_where_it_was(stop: int, workers: int, small: Report, tmp_path: Path) -> None:
     script, journal = tmp_path / "run.py", tmp_path / "j.jsonl"
     script.write_text(SCRIPT)
-    process = subprocess.Popen([sys.executable, str(script), str(journal), str(workers)], stdout=subprocess.PIPE,
-                               stderr=subprocess.PIPE, text=True, env=HERE)  # fmt: skip
+    process = subprocess.Popen(
+        [sys.executable, str(script), str(journal), str(workers)],
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=HERE,
+    )
     assert process.stdout is not None
     for line in process.stdout:
         if int(line) > 1000:
@@ -266,7 +290,7 @@ def test_workers_do_not_outlive_a_killed_parent(tmp_path: Path) -> None:
     script = tmp_path / "run.py"
     script.write_text("""
 import os, signal, time
-from proofs_check.pool import LocalPool
+from proofs_check.sampled.pool import LocalPool
 if __name__ == "__main__":
     with LocalPool(2) as pool:
         list(pool.map(abs, range(4)))
@@ -294,7 +318,7 @@ def _alive(pid: int) -> bool:
 
 
 def test_an_unreachable_dask_scheduler_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("proofs_check.pool.DaskPool.__init__.__defaults__", (1.0,))
+    monkeypatch.setattr("proofs_check.sampled.pool.DaskPool.__init__.__defaults__", (1.0,))
     for address in ("tcp://127.0.0.1:9", "no such address"):
         with pytest.raises(PoolError, match="no Dask scheduler"):
             verify(10, dask=address)
@@ -327,12 +351,21 @@ def test_dask_gives_the_same_and_a_worker_may_be_killed(small: Report) -> None:
 # --- options ----------------------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize(("options", "message"), [
-    ({"n": 0}, "n must be"), ({"n": 9}, "does not fit"), ({"length": 0}, "length 0"),
-    ({"length": (0, 3)}, "length 0 to 3"), ({"machines": 0}, "at least one"), ({"steps": 0}, "at least one"),
-    ({"workers": 0}, "workers"), ({"symbols": 0}, "at least"),
-    ({"packing": "tight"}, "packing"), ({"engine": "steam"}, "engine"),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"n": 0}, "n must be"),
+        ({"n": 9}, "does not fit"),
+        ({"length": 0}, "length 0"),
+        ({"length": (0, 3)}, "length 0 to 3"),
+        ({"machines": 0}, "at least one"),
+        ({"steps": 0}, "at least one"),
+        ({"workers": 0}, "workers"),
+        ({"symbols": 0}, "at least"),
+        ({"packing": "tight"}, "packing"),
+        ({"engine": "steam"}, "engine"),
+    ],
+)
 def test_bad_options_are_refused_in_a_sentence(options: dict[str, Any], message: str) -> None:
     with pytest.raises((ValueError, OverflowError), match=message):
         verify(**{"machines": 10, **options})
@@ -343,8 +376,14 @@ def test_a_chunk_is_plain_data() -> None:
     assert json.loads(json.dumps(result)) == result
 
 
-@pytest.mark.parametrize(("hits", "trials", "low", "high"), [
-    (0, 100, 0.0, 0.0295), (5, 10, 0.1871, 0.8129), (100, 100, 0.9705, 1.0), (0, 0, 0.0, 1.0),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("hits", "trials", "low", "high"),
+    [
+        (0, 100, 0.0, 0.0295),
+        (5, 10, 0.1871, 0.8129),
+        (100, 100, 0.9705, 1.0),
+        (0, 0, 0.0, 1.0),
+    ],
+)
 def test_clopper_pearson(hits: int, trials: int, low: float, high: float) -> None:
     assert clopper_pearson(hits, trials) == pytest.approx((low, high), abs=1e-4)

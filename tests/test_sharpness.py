@@ -73,9 +73,15 @@ def test_a_program_that_ignores_repeats_would_be_noticed(monkeypatch: pytest.Mon
     assert len(smallest_repeat(1).tape) - 3 == 4
 
 
-@pytest.mark.parametrize(("n", "symbols", "states", "limit"), [
-    (1, 1, 1, 36), (1, 2, 2, 64), (1, 12, 16, 1024), (2, 1, 1, 1296),
-])  # fmt: skip
+@pytest.mark.parametrize(
+    ("n", "symbols", "states", "limit"),
+    [
+        (1, 1, 1, 36),
+        (1, 2, 2, 64),
+        (1, 12, 16, 1024),
+        (2, 1, 1, 1296),
+    ],
+)
 def test_nothing_is_right_past_the_ceiling(n: int, symbols: int, states: int, limit: int) -> None:
     found = ceiling(n, symbols, states)
     assert (found.limit, found.right_past_limit, found.longest) == (limit, 0, limit)

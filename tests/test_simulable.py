@@ -10,10 +10,10 @@ from hypothesis import strategies as st
 
 from proofs_check import first_on_marker, first_repeat, first_wrong_step
 from rasp import TuringMachine, make_simulable, next_tokens
-from rasp.engines import generate
+from rasp.engines.turing import generate
 from rasp.gallery import entry, gallery, machine
-from rasp.machine import InvalidTape
-from rasp.simulable import Simulable, de_bruijn, plain_name, tag_row, tagged_name
+from rasp.machines.machine import InvalidTape
+from rasp.machines.simulable import Simulable, de_bruijn, plain_name, tag_row, tagged_name
 
 PREFIX = 300  # steps of the machines that run long, or for ever
 

@@ -9,9 +9,9 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from rasp import simulate
 from rasp.gallery import machine as known
-from rasp.machine import InvalidMachine, InvalidTape, TuringMachine
+from rasp.machines import simulate
+from rasp.machines.machine import InvalidMachine, InvalidTape, TuringMachine
 
 SIZES = [(12, 16), (2, 3), (1, 1), (100, 60)]  # the last does not fit int8
 
@@ -89,8 +89,12 @@ def test_choices_are_uniform_and_unrelated() -> None:
     count, symbols, states = 20_000, 3, 4
     tables = simulate.random_tables(count, symbols, states, seed=7)
     low = 4 + symbols
-    entries = [(tables.next_state[:, low:, 4:low] - low, states), (tables.next_symbol[:, low:, 4:low] - 4, symbols),
-               (tables.move[:, low:, 4:low], 2), (tables.next_state[:, low:, 1:3] - low, states)]  # fmt: skip
+    entries = [
+        (tables.next_state[:, low:, 4:low] - low, states),
+        (tables.next_symbol[:, low:, 4:low] - 4, symbols),
+        (tables.move[:, low:, 4:low], 2),
+        (tables.next_state[:, low:, 1:3] - low, states),
+    ]
     columns = [(column, k) for entry, k in entries for column in entry.reshape(count, -1).T]
     for column, k in columns:
         check_uniform(column, k)
@@ -122,8 +126,9 @@ def test_random_tapes_are_tapes() -> None:
 @settings(deadline=None, max_examples=40)
 def test_fast_runs_are_runs(seed: int, steps: int, head: int) -> None:
     m = TuringMachine.random(3, 4, seed)
-    m = m.replace(final=["q3"], transitions={key: rule for key, rule in m.transitions.items() if key[0] != "q3"},
-                  bounce=None)  # fmt: skip
+    m = m.replace(
+        final=["q3"], transitions={key: rule for key, rule in m.transitions.items() if key[0] != "q3"}, bounce=None
+    )
     cells = [m.symbols[(seed // 3**i) % 3] for i in range(seed % 7)]
     for state in (None, "q2", "q3"):
         assert simulate.run(m, cells, head, steps, state) == m.run(cells, head, steps, state)

@@ -27,10 +27,10 @@ from rasp import (
     tok_map,
     trace,
 )
-from rasp.codegen import LONG
-from rasp.engines import tables_of, turing_graph
+from rasp.engines.codegen import LONG
+from rasp.engines.stream import MAX_DISTINCT, Stream, stream
+from rasp.engines.turing import tables_of, turing_graph
 from rasp.scalar import Table
-from rasp.stream import MAX_DISTINCT, Stream, stream
 
 TABLE = Table("favourite", np.array([5, 3, 9, 1]))
 GRID = Table("pair", np.arange(12).reshape(3, 4) + 1)
@@ -111,8 +111,10 @@ def test_order_comparisons_of_many_keys_are_refused_by_name() -> None:
     def program(x: Any) -> Any:
         return sel_width(select(named(x * 3, "price"), x, operator.lt))
 
-    assert run(program, np.arange(MAX_DISTINCT), engine="stream").tolist() == run(
-        program, np.arange(MAX_DISTINCT), engine="eager").tolist()  # fmt: skip
+    assert (
+        run(program, np.arange(MAX_DISTINCT), engine="stream").tolist()
+        == run(program, np.arange(MAX_DISTINCT), engine="eager").tolist()
+    )
     message = refusal(lambda: run(program, np.arange(MAX_DISTINCT + 1), engine="stream"))
     assert message.startswith("sel_width(price < x) compares keys by more than equality")
     assert f"over {MAX_DISTINCT} distinct" in message and "engine='eager'" in message
@@ -213,8 +215,11 @@ def test_large_numbers_stay_whole() -> None:
     big = 2**62 + 1
     x = [big, -big, big - 3, 2**63 - 1, -(2**63) + 1]
     for program in (
-        lambda x: shift_right(x, 1), lambda x: shift_right(x, 20, default=-big), lambda x: kqv(x, x, x, operator.eq),
-        lambda x: kqv(x, x, x, operator.eq, reduction="max"), lambda x: tok_map(x, lambda a: a % 1000),
+        lambda x: shift_right(x, 1),
+        lambda x: shift_right(x, 20, default=-big),
+        lambda x: kqv(x, x, x, operator.eq),
+        lambda x: kqv(x, x, x, operator.eq, reduction="max"),
+        lambda x: tok_map(x, lambda a: a % 1000),
         lambda x: kqv(x, x, x, lambda k, q: True, reduction="min"),
-    ):  # fmt: skip
+    ):
         assert_agree(program, x)

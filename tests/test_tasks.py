@@ -9,9 +9,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from experiments.packing import IGNORED, Packing
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.sgd import as_written, draw_problems, explained, quantised, uneven_ends
+from experiments.tasks.base import UnknownOption
+from experiments.tasks.sgd.practice import uneven_ends
+from experiments.tasks.sgd.regression import draw_problems, explained, quantised, rounded
+from experiments.tasks.sgd.writing import Writing
+from experiments.training.packing import Packing
 from rasp import TuringMachine
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
@@ -27,10 +30,17 @@ SGD = (
 )
 EVERY_TASK: list[dict[str, Any]] = [
     {"name": name, "scratchpad": scratchpad, **extra}
-    for name, extra in [("turing_rasp", {}), ("turing_rasp", {"steps": 3}), ("turing_paper", {}), ("addition", {}),
-                        ("multiplication", {"digits": 1}), ("multiplication", {"digits": 3}), ("sgd", {})]
+    for name, extra in [
+        ("turing_rasp", {}),
+        ("turing_rasp", {"steps": 3}),
+        ("turing_paper", {}),
+        ("addition", {}),
+        ("multiplication", {"digits": 1}),
+        ("multiplication", {"digits": 3}),
+        ("sgd", {}),
+    ]
     for scratchpad in (True, False)
-]  # fmt: skip
+]
 
 
 def rng(seed: int = 0) -> np.random.Generator:
@@ -170,7 +180,7 @@ def test_sgd_converges_to_the_true_weights_on_long_data() -> None:
 
 
 def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
-    task, lengths = Sgd(unexplained=0.8), np.full((400, 1), 6)
+    task, lengths = Sgd(), np.full((400, 1), 6)
 
     def explained(samples: Samples) -> float:
         """The share of problems whose labels are a linear function of their inputs, up to rounding."""
@@ -180,38 +190,39 @@ def test_sgd_practises_on_labels_that_no_weights_explain() -> None:
         return float(np.mean(np.array(misses) < 1e-3))
 
     assert explained(task.sample(rng(), 6, count=400)) == 1  # tests always are
-    assert 0.1 < explained(task.practice(rng(), lengths, 0.5)) < 0.3
-    with pytest.raises(ValueError, match=r"unexplained is 1\.2"):
-        Sgd(unexplained=1.2)
+    assert 0.1 < explained(task.practice(random_labels=0.8).draw(rng(), lengths, 500)) < 0.3
+    with pytest.raises(ValueError, match=r"random_labels is 1\.2"):
+        task.practice(random_labels=1.2)
 
 
 def test_sgd_practises_on_examples_that_resemble_each_other_later_on() -> None:
-    plain, crowded, lengths = Sgd(unexplained=0.5), Sgd(unexplained=0.5, crowded=0.5), np.full((4000, 1), 6)
+    plain, lengths = Sgd().practice(random_labels=0.5), np.full((4000, 1), 6)
+    similar = Sgd().practice(random_labels=0.5, similar=[[0, 0], [100, 0], [100, 0.5]])
 
     def ranges(samples: Samples) -> np.ndarray:
         """(problems, 3): of each problem, the difference of the largest and the smallest x1, x2 and y."""
         numbers = [samples.prompt(i)[1:-1].reshape(6, 5)[:, [1, 2, 4]] for i in range(len(samples))]
         return np.ptp(np.array(numbers), axis=1)
 
-    def narrow(progress: float) -> float:
-        """The share of problems in which both inputs are within what a crowded one has at the most."""
-        return float((ranges(crowded.practice(rng(), lengths, progress))[:, :2] <= 81).all(axis=1).mean())
+    def narrow(step: int) -> float:
+        """The share of problems in which both inputs are within what a problem of similar ones has at the most."""
+        return float((ranges(similar.draw(rng(), lengths, step))[:, :2] <= 81).all(axis=1).mean())
 
-    assert 0.47 < narrow(1.0) < 0.55 and narrow(0.0) < 0.05
-    late = ranges(crowded.practice(rng(), lengths, 1.0))
-    assert (late[(late[:, :2] <= 20).all(axis=1)][:, 2] <= 24).all()  # then labels are alike, too
-    same = [task.practice(rng(), lengths, 0.0).tokens for task in (plain, crowded)]
-    assert np.array_equal(*same) and np.array_equal(*(t.sample(rng(), 6, count=9).tokens for t in (plain, crowded)))
-    with pytest.raises(ValueError, match=r"crowded is -0\.5"):
-        Sgd(crowded=-0.5)
+    assert 0.47 < narrow(100) < 0.55 and narrow(99) < 0.05
+    later = ranges(similar.draw(rng(), lengths, 100))
+    assert (later[(later[:, :2] <= 20).all(axis=1)][:, 2] <= 24).all()  # then labels are alike, too
+    assert np.array_equal(*(practice.draw(rng(), lengths, 0).tokens for practice in (plain, similar)))
+    with pytest.raises(ValueError, match=r"similar is -0\.5"):
+        Sgd().practice(similar=-0.5)
 
 
-def test_some_numbers_of_crowded_problems_tell_examples_apart_and_some_do_not() -> None:
+def test_some_numbers_of_similar_examples_tell_examples_apart_and_some_do_not() -> None:
     lengths, size = np.full((4000, 1), 8), 8
 
-    def kinds(partly: float) -> np.ndarray:
-        """Of crowded problems, how many of x1, x2 and y are narrow: the shares of none, one, two and three."""
-        samples = Sgd(unexplained=1.0, crowded=1.0, partly=partly).practice(rng(), lengths, 1.0)
+    def kinds(differing: float) -> np.ndarray:
+        """Of such problems, how many of x1, x2 and y are narrow: the shares of none, one, two and three."""
+        practice = Sgd().practice(random_labels=1.0, similar=1.0, differing=differing)
+        samples = practice.draw(rng(), lengths, 0)
         numbers = np.array([samples.prompt(i)[1:-1].reshape(size, 5)[:, [1, 2, 4]] for i in range(len(samples))])
         narrow = np.ptp(numbers, axis=1) <= (81, 81, 49)  # four tenths of all inputs, and of labels by chance
         return np.bincount(narrow.sum(axis=1), minlength=4) / len(samples)
@@ -219,20 +230,28 @@ def test_some_numbers_of_crowded_problems_tell_examples_apart_and_some_do_not() 
     assert kinds(0.0)[3] == 1
     shares = np.array([0.4**3, 3 * 0.6 * 0.4**2, 3 * 0.6**2 * 0.4, 0.6**3])  # some of the wide are narrow by chance
     assert np.allclose(kinds(0.4), shares, atol=0.03)
-    with pytest.raises(ValueError, match="partly is 2"):
-        Sgd(partly=2)
+    with pytest.raises(ValueError, match="differing is 2"):
+        Sgd().practice(differing=2)
+
+
+def answered(samples: Samples) -> np.ndarray:
+    """For every token, whether it belongs to an answer."""
+    sizes = np.diff(samples.starts)
+    within = np.arange(len(samples.tokens)) - np.repeat(samples.starts[:-1], sizes)
+    return within >= np.repeat(samples.prompts, sizes)
 
 
 def lines_of(task: Sgd, samples: Samples, index: int) -> list[tuple[list[int], np.ndarray]]:
     """The tokens of every line of a sample, and which of them are asked for."""
-    row, asked = samples.row(index).tolist(), samples.answered[samples.starts[index] : samples.starts[index + 1]]
+    row, asked = samples.row(index).tolist(), samples.weights[samples.starts[index] : samples.starts[index + 1]] > 0
     ends = [0, *(i + 1 for i, token in enumerate(row) if token == task.token("|"))]
     return [(row[a:b], asked[a:b]) for a, b in itertools.pairwise(ends)]
 
 
-def test_late_lines_begin_later_and_only_what_they_tell_is_asked_for() -> None:
-    task, size = Sgd(late=0.7), 6
-    samples, seen = task.practice(rng(), np.full((60, 1), size), 1.0), 0
+def test_truncated_lines_begin_later_and_only_what_they_tell_is_asked_for() -> None:
+    task, size = Sgd(), 6
+    practice = task.practice(truncated=[[0, 0], [40, 0], [40, 0.7]])
+    samples, seen = practice.draw(rng(), np.full((60, 1), size), 40), 0
     for i in range(len(samples)):
         whole = [tuple(e) for e in samples.prompt(i)[1:-1].reshape(size, 5).tolist()]
         before = whole
@@ -248,31 +267,33 @@ def test_late_lines_begin_later_and_only_what_they_tell_is_asked_for() -> None:
             seen += meeting > 0 or not begin_alike
             before = examples
     assert seen > 100
-    early = [Sgd(late=late).practice(rng(), np.full((9, 1), size), 0.3) for late in (0.0, 0.7)]
-    assert np.array_equal(early[0].tokens, early[1].tokens) and not early[1].silent.any()
-    assert not task.sample(rng(), 6, count=50).silent.any()
+    early = [drawn.draw(rng(), np.full((9, 1), size), 39) for drawn in (task.practice(), practice)]
+    assert np.array_equal(early[0].tokens, early[1].tokens) and np.array_equal(early[1].weights > 0, answered(early[1]))
+    tests = task.sample(rng(), 6, count=50)
+    assert np.array_equal(tests.weights > 0, answered(tests))
 
 
 def test_an_end_is_as_likely_after_any_number_of_examples() -> None:
-    """Of what is asked after the k-th example; without the silent ends it is the likelier, the larger k."""
-    examples = Sgd().draw_lengths(rng(), 40_000, 1, 10, fall=0.8) - np.arange(10)
+    """Of what is asked after the k-th example; without the masked ends it is the likelier, the larger k."""
+    examples = Sgd().draw_lengths(rng(), 40_000, 1, 10, decay=0.8) - np.arange(10)
     examples = np.maximum(examples, 0)
-    silent = uneven_ends(rng(), examples)
+    masked = uneven_ends(rng(), examples)
     going_on = np.array([(examples > k).sum() for k in range(1, 10)])
-    ends, asked = (np.array([((examples == k) & shown).sum() for k in range(1, 10)]) for shown in (True, ~silent))
+    ends, asked = (np.array([((examples == k) & shown).sum() for k in range(1, 10)]) for shown in (True, ~masked))
     assert (np.diff(ends / (ends + going_on)) > 0).all() and ends[-1] > 2 * going_on[-1]
     assert np.ptp(asked / (asked + going_on)) < 0.02
-    assert silent[examples == 10].all()  # no line is longer, so the end would be certain
+    assert masked[examples == 10].all()  # no line is longer, so the end would be certain
     assert not uneven_ends(rng(), np.ones((5, 1), dtype=np.int64)).any()
 
 
 def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:
-    """With `written`, whoever works from the tokens gets exactly the next tokens; without, only about."""
+    """With `from_text`, whoever works from the tokens gets exactly the next tokens; without, only about."""
     lengths = np.full((200, 1), 9)
 
-    def off(task: Sgd) -> float:
+    def off(**options: Any) -> float:
         """The share of numbers that differ from those worked out of the tokens before them."""
-        samples, misses = task.practice(rng(), lengths, 0.0), []
+        task = Sgd()
+        samples, misses = task.practice(random_labels=0.8, **options).draw(rng(), lengths, 0), []
         for i in range(len(samples)):
             weights = np.zeros(2)
             for line in np.split(samples.answer(i), np.flatnonzero(samples.answer(i) == task.token("|"))[:-1] + 1):
@@ -284,9 +305,7 @@ def test_sgd_practises_on_numbers_that_follow_from_the_text() -> None:
                 weights = np.array([w1, w2])
         return float(np.mean(misses))
 
-    assert off(Sgd(unexplained=0.8, written=True)) < 1e-3 and off(Sgd(unexplained=0.8)) > 0.1
-    samples, task = Sgd(written=True).sample(rng(), 6, count=20), Sgd()
-    assert np.array_equal(samples.tokens, task.sample(rng(), 6, count=20).tokens)  # tests stay the same
+    assert off(from_text=True) < 1e-3 and off() > 0.1
 
 
 @pytest.mark.parametrize("examples", [8, 30])
@@ -294,25 +313,56 @@ def test_who_works_from_the_text_without_error_solves_the_tests_of_sgd(examples:
     task, sizes = Sgd(), np.full(400, examples)
     x, truth = draw_problems(rng(), sizes)
     y = explained(x, truth)
-    read = task.lay_out_runs(x, y, sizes, as_written)
+    read = task.lay_out_runs(x, y, sizes, Writing(rounded))
     right = task.check(task.lay_out_runs(x, y, sizes), [read.answer(i) for i in range(len(read))])
     assert right.mean() > 0.99
 
 
-def test_what_sgd_works_out_is_marked_and_nothing_else() -> None:
+def test_what_sgd_works_out_has_soft_labels_and_nothing_else() -> None:
     task = Sgd()
-    samples = task.sample(rng(), [3])
-    text = [f"[{name}]" if marked else name for name, marked in
-            zip(task.text(samples.row(0)).split(), samples.computed, strict=True)]  # fmt: skip
+    samples = task.practice(soft_labels=1.0).draw(rng(), np.full((1, 1), 3), 0)
+    soft = samples.labels >= len(task.vocabulary)
+    assert np.array_equal(samples.labels - soft * len(task.vocabulary), samples.tokens)
+    text = [
+        f"[{name}]" if marked else name for name, marked in zip(task.text(samples.row(0)).split(), soft, strict=True)
+    ]
     lines = " ".join(text).split(" |")[1:-1]
     pattern = r"( d a\d+ a\d+ , a\d+)+ yp \[a\d+\] g( \[a\d+\]){2} cur( \[a\d+\]){2}"
     assert all(re.fullmatch(pattern, line) for line in lines)
     assert len(lines) == 3 and "[" not in " ".join(text).split(" |")[0]
-    assert not make_task({"name": "addition"}).sample(rng(), [3]).computed.any()
+    for sharp in (task.practice().draw(rng(), np.full((1, 1), 3), 0), Addition().sample(rng(), [3])):
+        assert np.array_equal(sharp.labels, sharp.tokens)
 
 
-def test_lengths_fall_off_geometrically() -> None:
-    drawn = Sgd().draw_lengths(rng(), 40_000, 2, 6, fall=0.5)
+def test_soft_labels_are_bells_around_numbers_and_other_labels_are_tokens() -> None:
+    task = Sgd()
+    wanted, size = task.practice(soft_labels=1.0).soft_targets, len(task.vocabulary)
+    assert wanted is not None and wanted.shape == (size + 200, size) and np.allclose(wanted.sum(axis=1), 1)
+    assert np.array_equal(wanted[:size], np.eye(size))
+    bells = wanted[size:]
+    assert np.allclose(bells[100, 99:102] / bells[100, 100], np.exp([-0.5, 0, -0.5]))
+    assert not bells[:, 200:].any() and bells[0].argmax() == 0  # no bell leaks into other tokens
+    assert task.practice().soft_targets is None
+    for wrong in (-1.0, np.nan):
+        with pytest.raises(ValueError, match="soft_labels is"):
+            task.practice(soft_labels=wrong)
+
+
+def test_copied_tokens_may_count_more_from_some_step_on() -> None:
+    task = Sgd()
+    practice, lengths = task.practice(copy_weight=[[0, 1], [5, 1], [5, 3]], soft_labels=1.0), np.full((4, 1), 3)
+    for step, weight in ((4, 1.0), (5, 3.0), (99, 3.0)):
+        samples = practice.draw(rng(), lengths, step)
+        computed, asked = samples.labels >= len(task.vocabulary), answered(samples)
+        assert (samples.weights[computed] == 1).all() and (samples.weights[asked & ~computed] == weight).all()
+        assert not samples.weights[~asked].any()
+    for wrong in (0.0, [[0, 1], [5, -1]], np.nan):
+        with pytest.raises(ValueError, match="copy_weight is|no schedule"):
+            task.practice(copy_weight=wrong)
+
+
+def test_lengths_decay_geometrically() -> None:
+    drawn = Sgd().draw_lengths(rng(), 40_000, 2, 6, decay=0.5)
     shares = np.bincount(drawn[:, 0], minlength=7)[2:] / 40_000
     assert len(shares) == 5 and np.allclose(shares, np.array([16, 8, 4, 2, 1]) / 31, atol=0.01)
     even = np.bincount(Sgd().draw_lengths(rng(), 40_000, 2, 6)[:, 0])[2:] / 40_000
@@ -347,41 +397,40 @@ def test_samples_are_well_formed(description: dict[str, Any]) -> None:
     assert not task.check(samples, wrong).any()
     separator = task.token(task.separator)
     assert all(samples.prompt(i)[-1] == separator for i in range(64))
-    assert samples.answered.sum() == sum(len(samples.answer(i)) for i in range(64))
+    assert np.array_equal(samples.weights, answered(samples).astype(float))
+    assert samples.weights.sum() == sum(len(samples.answer(i)) for i in range(64))
 
 
 @pytest.mark.parametrize("description", EVERY_TASK, ids=lambda d: "-".join(map(str, d.values())))
 def test_packed_rows_are_cut_from_one_stream(description: dict[str, Any]) -> None:
     task = make_task(description)
-    packing = Packing(task, (1, 6), rows=5, context=90, seed=3)
+    packing = Packing(task.practice(), (1, 6), rows=5, context=90, seed=3)
     batch = packing.batch(7)
     assert np.array_equal(batch.inputs, packing.batch(7).inputs)
     assert not np.array_equal(batch.inputs, packing.batch(8).inputs)
     assert not np.array_equal(batch.inputs, packing.batch(7, process=1).inputs)
-    counted = batch.targets != IGNORED
-    assert 0.1 < counted.mean() < 1
-    inner = counted[:, :-1]
-    assert (batch.targets[:, :-1][inner] == batch.inputs[:, 1:][inner]).all()
+    assert 0.1 < (batch.weights > 0).mean() < 1
+    assert (batch.labels[:, :-1] == batch.inputs[:, 1:]).all()
 
 
 @pytest.mark.parametrize("name", ["turing_rasp", "turing_paper", "addition", "multiplication"])
 def test_repetitive_problems_come_with_training_and_use_few_symbols(name: str) -> None:
     """At the end of training all of them when the share is 1; at its beginning, and in tests, none."""
-    task = make_task({"name": name, "repetitive": 1.0})
-    lengths = np.full((300, task.operands), 40)
+    task = make_task({"name": name})
+    practice, lengths = task.practice(repetitive=[[0, 0], [100, 1]]), np.full((300, task.operands), 40)
 
-    def variety(progress: float | None) -> np.ndarray:
-        drawn = task.generate(rng(), lengths) if progress is None else task.practice(rng(), lengths, progress)
+    def variety(step: int | None) -> np.ndarray:
+        drawn = task.generate(rng(), lengths) if step is None else practice.draw(rng(), lengths, step)
         return np.array([len(set(drawn.prompt(i).tolist())) for i in range(len(drawn))])
 
-    assert variety(1.0).mean() < variety(None).mean() - 2
-    assert abs(variety(0.0).mean() - variety(None).mean()) < 0.5
-    assert variety(0.0).mean() > variety(0.5).mean() > variety(1.0).mean()
+    assert variety(100).mean() < variety(None).mean() - 2
+    assert abs(variety(0).mean() - variety(None).mean()) < 0.5
+    assert variety(0).mean() > variety(50).mean() > variety(100).mean()
 
 
 def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:
-    task = TuringRasp(repetitive=1.0)
-    drawn = task.practice(rng(), np.full((500, 1), 60), 1.0)
+    task = TuringRasp()
+    drawn = task.practice(repetitive=1.0).draw(rng(), np.full((500, 1), 60), 0)
     symbols = [len(set(drawn.prompt(i).tolist()) & set(task.machine.symbol_tokens)) for i in range(len(drawn))]
     assert set(symbols) <= set(task.few) and len(set(symbols)) == len(task.few)
     assert {int(t) for t in drawn.tokens} >= set(task.machine.symbol_tokens)
@@ -389,24 +438,53 @@ def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:
 
 def test_the_loss_looks_only_at_answers_whose_source_is_in_the_row() -> None:
     task = TuringRasp()
-    packing = Packing(task, (4, 4), rows=40, context=50, seed=0)
-    inputs, targets, _ = packing.batch(0)
+    packing = Packing(task.practice(), (4, 4), rows=40, context=50, seed=0)
+    inputs, _, weights = packing.batch(0)
     sep = task.token("sep")
-    for row, wanted in zip(inputs, targets, strict=True):
-        counted = np.flatnonzero(wanted != IGNORED)
+    for row, weight in zip(inputs, weights, strict=True):
+        counted = np.flatnonzero(weight)
         assert np.flatnonzero(row == sep)[0] <= counted[0]
         assert counted[0] >= 7  # a whole tape of 4 cells is 7 tokens: it comes before anything that counts
 
 
 @pytest.mark.parametrize(
     "wrong",
-    [{"name": "subtraction"}, {"name": "multiplication", "digits": 0}, {"name": "addition", "machine_seed": 3},
-     {"name": "turing_rasp", "steps": 0}, {"name": "sgd", "repetitive": 0.5}, {"name": "addition", "repetitive": 2},
-     {}],
-)  # fmt: skip
+    [
+        {"name": "subtraction"},
+        {"name": "multiplication", "digits": 0},
+        {"name": "addition", "machine_seed": 3},
+        {"name": "turing_rasp", "steps": 0},
+        {"name": "sgd", "repetitive": 0.5},
+        {"name": "addition", "repetitive": 2},
+        {},
+    ],
+)
 def test_wrong_tasks_are_refused(wrong: dict[str, Any]) -> None:
     with pytest.raises(ValueError):
         make_task(wrong)
+
+
+@pytest.mark.parametrize(
+    ("name", "options", "culprit"),
+    [
+        ("addition", {"repetitive": 2}, "repetitive is 2"),
+        ("addition", {"repetitive": [[0, 0], [9, -1]]}, "repetitive is"),
+        ("addition", {"repetitive": [[9, 0], [0, 1]]}, "no schedule"),
+        ("addition", {"repetitive": "often"}, "no schedule"),
+    ],
+)
+def test_wrong_practice_is_refused(name: str, options: dict[str, Any], culprit: str) -> None:
+    with pytest.raises(ValueError, match=culprit):
+        make_task({"name": name}).practice(**options)
+
+
+def test_unknown_options_are_named() -> None:
+    with pytest.raises(UnknownOption, match="machine_seed") as caught:
+        make_task({"name": "addition", "machine_seed": 3})
+    assert (caught.value.option, caught.value.known) == ("machine_seed", ["scratchpad"])
+    with pytest.raises(UnknownOption, match="repetitive") as caught:
+        Sgd().practice(repetitive=0.5)
+    assert "similar" in caught.value.known
 
 
 @pytest.mark.parametrize("length", [0, -3, 10**9])

@@ -3,15 +3,16 @@
 from __future__ import annotations
 
 import json
+from importlib.util import find_spec
 from pathlib import Path
-from types import ModuleType
 
 import pytest
 
 from proofs_check import theorem_page
-from proofs_check.sampled import verify
-from proofs_check.theorem import Findings, Page, Section
-from proofs_check.theorem_sections import sharp_theorem
+from proofs_check.page.findings import Findings, Section
+from proofs_check.page.sections import sharp_theorem
+from proofs_check.page.theorem import Page
+from proofs_check.sampled.sweep import verify
 
 
 @pytest.fixture(scope="module")
@@ -46,17 +47,17 @@ def test_a_wrong_program_fails_on_the_page(monkeypatch: pytest.MonkeyPatch) -> N
     def broken(machines: int, **options: object) -> object:
         return verify(300, **options, program="wrong_programs:colliding_hash")  # type: ignore[arg-type]
 
-    monkeypatch.setattr("proofs_check.theorem.verify", broken)
+    monkeypatch.setattr("proofs_check.page.findings.verify", broken)
     section = sharp_theorem(Findings())
     assert not section.holds and "violations 0 " not in section.evidence[0]
 
 
-def test_a_module_does_not_hide_a_function_of_its_name() -> None:
+def test_names_are_loaded_when_used_and_no_module_hides_one() -> None:
     import proofs_check
 
-    proofs_check.verify = ModuleType("proofs_check.verify")  # what importing such a module would do
     assert proofs_check.verify is verify
     assert {"verify", "prove", "first_repeat", "make_simulable"} <= set(dir(proofs_check))
+    assert not [name for name in proofs_check.__all__ if find_spec(f"proofs_check.{name}")]
     with pytest.raises(AttributeError, match="no attribute 'nothing'"):
         proofs_check.nothing  # noqa: B018
 

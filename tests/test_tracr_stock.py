@@ -14,17 +14,17 @@ import pytest
 
 from rasp import cumsum, equals, indices, kqv, maximum, seq_map, shift_right, simplify, trace
 from rasp.graph import Graph
-from rasp.machine import TuringMachine
-from rasp.turing import next_tokens
+from rasp.machines.machine import TuringMachine
+from rasp.programs.turing import next_tokens
 
 pytest.importorskip("tracr", reason="tracr is not installed")
 pytest.importorskip("torch", reason="torch is not installed")
 
-from compile.tracr_assemble import from_zero
-from compile.tracr_backend import compile_tracr
-from compile.tracr_export import to_torch
-from compile.tracr_stock import StockModel, compile_stock, to_tracr
-from compile.tracr_stock_size import stock_parameters, stock_size
+from compile.tracr.assemble import from_zero
+from compile.tracr.export import to_torch
+from experiments.benchmarks.stock_tracr import StockModel, compile_stock
+from experiments.benchmarks.stock_tracr_program import to_tracr
+from experiments.benchmarks.stock_tracr_size import stock_parameters, stock_size
 
 LENGTH = 30
 
@@ -108,8 +108,11 @@ def test_one_counter_leaves_bos_clean(counter: StockModel) -> None:
 def at_bos(model: StockModel) -> list[int]:
     """What the residual stream holds at bos where a count of 0 would be."""
     final = np.asarray(model.haiku.apply(["compiler_bos", 0, 1]).transformer_output)[0, 0]
-    zeros = [i for i, name in enumerate(model.haiku.residual_labels)
-             if name.startswith("selector_width") and name.endswith(":0")]  # fmt: skip
+    zeros = [
+        i
+        for i, name in enumerate(model.haiku.residual_labels)
+        if name.startswith("selector_width") and name.endswith(":0")
+    ]
     return [round(float(final[i])) for i in zeros]
 
 
@@ -197,7 +200,7 @@ def test_the_paper_size_needs_terabytes() -> None:
 def test_what_is_too_large_is_refused_before_it_is_built() -> None:
     machine = TuringMachine.random(symbols=12, states=16, seed=0)
     with pytest.raises(MemoryError, match=r"would need 1\.\de\+12 parameters"):
-        compile_tracr(lambda x: next_tokens(x, machine), range(machine.base), stock=True)
+        compile_stock(graph_of(lambda x: next_tokens(x, machine)), range(machine.base), 256)
 
 
 def test_inputs_longer_than_compiled_for_are_refused(counter: StockModel) -> None:
@@ -222,7 +225,7 @@ def test_stock_models_convert_to_torch_with_the_same_answers(counter: StockModel
 
 
 def test_rows_where_stock_is_only_computed() -> None:
-    from compile.tracr_compare import computed_rows
+    from experiments.benchmarks.stock_tracr_compare import computed_rows
 
     rows = computed_rows(symbols=2, states=2, steps=4, positions=24)
     assert all(set(row) == {"name", "value", "unit", "baseline", "ratio"} for row in rows)
@@ -232,7 +235,7 @@ def test_rows_where_stock_is_only_computed() -> None:
 
 @pytest.mark.slow
 def test_the_smallest_machine_is_mostly_wrong_and_ours_is_right() -> None:
-    from compile.tracr_compare import compare_with_stock
+    from experiments.benchmarks.stock_tracr_compare import compare_with_stock
 
     (result,) = compare_with_stock(sizes=[(2, 2)], steps=4)
     assert result.stock.wrong > 0.5 and result.ours.wrong == 0

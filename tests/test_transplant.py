@@ -9,13 +9,13 @@ import pytest
 import torch
 
 from compile import compile_machine
-from compile.model import Transformer
+from compile.transformer import Transformer
 from experiments.comparison import transplant as module
 from experiments.comparison.finetuning import FineTuning, finetune_compiled, relative_change
 from experiments.comparison.transplant import exactness, trainable_shape, transplant, trial_traces
-from experiments.presets import preset
+from experiments.training.presets import preset
 from rasp import TuringMachine
-from rasp.tape import empt
+from rasp.machines.tape import empt
 
 torch.set_num_threads(1)
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from agreement import uncompiled
 
-import rasp.turing
+import rasp.programs.turing
 from rasp import (
     InvalidTape,
     TuringMachine,
@@ -22,12 +22,13 @@ from rasp import (
     simplify,
     trace,
 )
-from rasp.codegen import EngineError
-from rasp.engines import ENGINES, predict, tables_of, turing_graph
-from rasp.jit import Kernel, turing_kernel
-from rasp.machine import bos, empt, eos, sep
-from rasp.stream import Stream
-from rasp.turing import check_packing, check_tokens, key_fits, step_bound
+from rasp.engines.dispatch import ENGINES
+from rasp.engines.jit import Kernel
+from rasp.engines.stream import Stream
+from rasp.engines.turing import predict, tables_of, turing_graph, turing_kernel
+from rasp.errors import EngineError
+from rasp.machines.machine import bos, empt, eos, sep
+from rasp.programs.turing import check_packing, check_tokens, key_fits, step_bound
 
 SIZES = [(1, 1), (2, 2), (3, 5), (12, 16)]
 PACKINGS = ("paper", "unbounded")
@@ -83,8 +84,10 @@ def printed(x: list[int], machine: TuringMachine, n: int, packing: str) -> list[
     keys = printed_keys(([empt, empt] + late[2:])[: len(x)], n, machine.base, packing)
     queries = printed_keys(x, n, machine.base, packing)
     values = printed_next_tape(x, 2, machine)
-    return [max((v for k, v in zip(keys[: p + 1], values, strict=False) if k == q), default=0)
-            for p, q in enumerate(queries)]  # fmt: skip
+    return [
+        max((v for k, v in zip(keys[: p + 1], values, strict=False) if k == q), default=0)
+        for p, q in enumerate(queries)
+    ]
 
 
 # --- inputs -----------------------------------------------------------------------------------------------------------
@@ -128,9 +131,12 @@ def compare(
         running.reset()
         expected = predict(x, machine, n, packing, engine="reference")
         found = {
-            "printed": printed(x.tolist(), machine, n, packing), "eager": program(x, machine, n, packing),
-            "graph": rewritten.run(x), "stream": running.run(x), "jit": kernel.predict(x, tables=tables),
-        }  # fmt: skip
+            "printed": printed(x.tolist(), machine, n, packing),
+            "eager": program(x, machine, n, packing),
+            "graph": rewritten.run(x),
+            "stream": running.run(x),
+            "jit": kernel.predict(x, tables=tables),
+        }
         failures += [f"{way} on {x.tolist()}" for way, value in found.items() if list(value) != list(expected)]
     return failures
 

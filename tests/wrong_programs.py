@@ -6,8 +6,8 @@ from typing import Any
 
 from rasp.core import kqv
 from rasp.library import equals, prefix_fill
-from rasp.tape import empt
-from rasp.turing import hash_n_gram_iter, next_tape
+from rasp.machines.tape import empt
+from rasp.programs.turing import hash_n_gram_iter, next_tape
 
 
 def smallest_match(x: Any, machine: Any, n: int = 1, packing: str = "paper") -> Any:
