@@ -1,24 +1,35 @@
 # make demo   verify the theorem on random machines (installs only what that needs)
+# make proof  the theorem in Coq and the lemmas with z3 (installs coq where it can)
 # make test   lint, types and the whole default test suite
+# make fuzz   random programs in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
 BIN    := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo test test-slow lint browser bench clean
+.PHONY: demo test test-slow fuzz lint browser bench clean
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
 
-test: lint browser
+proof: .venv/.all coq
+	$(BIN)/turing-programs prove --formal
+
+test: lint browser coq
 	$(BIN)/pytest -n 2 --dist worksteal
 
 test-slow: .venv/.all
 	$(BIN)/pytest -n 2 --dist worksteal -m slow
 
+SECONDS := 600
+SEED := 0
+fuzz: .venv/.all
+	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+
 lint: .venv/.all
 	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
 # The inspector's tests need a browser. Best effort: without one they are skipped, and say so.
@@ -27,6 +38,13 @@ browser:
 	  echo "Installing chromium for the inspector's tests ..."; export DEBIAN_FRONTEND=noninteractive; \
 	  { timeout 300 apt-get -qq update && timeout 600 apt-get -qq install --yes --no-install-recommends \
 	    chromium fonts-dejavu-core; } > /dev/null 2>&1; } || true
+
+# The formal proof needs Coq. Best effort: without it `make proof` names the package, and its tests are skipped and say so.
+coq:
+	@command -v coqc > /dev/null || [ "$$(id -u)" != 0 ] || ! command -v apt-get > /dev/null || { \
+	  echo "Installing coq for the formal proof ..."; export DEBIAN_FRONTEND=noninteractive; \
+	  { timeout 300 apt-get -qq update && timeout 900 apt-get -qq install --yes --no-install-recommends coq; } \
+	    > /dev/null 2>&1; } || true
 
 bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters
