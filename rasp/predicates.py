@@ -33,8 +33,8 @@ def classify(condition: Expr, keys: int = 1) -> Predicate:
     condition = truth(condition)
     used = arguments(condition)
     on_key, on_query = any(i < keys for i in used), any(i >= keys for i in used)
-    if not used:
-        return Predicate("constant", condition)
+    if not used:  # a function that fails at constants has no argument left either, but must be asked
+        return Predicate("constant" if condition.op == "const" else "query", condition)
     if not on_query:
         return Predicate("key", condition)
     if not on_key:

@@ -196,6 +196,24 @@ def test_functions_that_return_no_number(engine: str) -> None:
         run(lambda x: tok_map(x, lambda a: 2**63), [0], engine=engine)
 
 
+FAILING: dict[str, Callable[[Any], Any]] = {
+    "a width": lambda x: sel_width(select(x == x, x == x, lambda k, q: k & (2.0 / k))),
+    "a look-up": lambda x: sel_width(select(full(x, 1), full(x, 1), lambda k, q: {}[k] == q)),
+    "attention": lambda x: kqv(full(x, 1), full(x, 2), x, lambda k, q: k & (2.0 / k), 3, "max"),
+    "a map": lambda x: tok_map(full(x, 1), lambda a: a & (a / 2)),
+}
+
+
+@pytest.mark.parametrize("name", FAILING)
+@pytest.mark.parametrize("engine", ENGINES)
+def test_functions_that_fail_at_constants(engine: str, name: str) -> None:
+    """Rewriting knows what such a function is asked, and must not take its failure for an answer."""
+    with pytest.raises(ProgramError, match="failed at"):
+        run(FAILING[name], [1, 0, 2], engine=engine)
+    if engine != "jit":  # which asks beforehand
+        assert run(FAILING[name], [], engine=engine).tolist() == []
+
+
 @pytest.mark.parametrize("function", [forgetful, wordy])
 def test_machine_code_cannot_call_and_says_so(function: Callable[..., Any]) -> None:
     program = (lambda x: kqv(x, x, x, forgetful)) if function is forgetful else (lambda x: tok_map(x, wordy))

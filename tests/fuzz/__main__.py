@@ -9,11 +9,12 @@ import sys
 import tempfile
 from pathlib import Path
 
+import torch
+
 from .cases import Shares, make_case
 from .session import EXAMPLES, Session
 
 MEMORY = 16 << 30  # bytes: a way that wants more is told so, and the machine goes on
-MEANING = {"level": "0: few whole numbers, 1: any arithmetic, 2: any function"}
 
 
 def main() -> int:
@@ -33,6 +34,7 @@ def main() -> int:
     given = parser.parse_args()
     shares = Shares(**{name: getattr(given, name) for name in vars(Shares())})
     resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+    torch.set_num_threads(1)  # models this small wait longer for a second thread than they compute
     session = Session(given.seed, given.state, shares, given.examples)
     if given.only is not None:
         session.next, given.programs, session.state = given.only, 1, None
