@@ -10,12 +10,12 @@ from typer.testing import CliRunner
 
 from compile import compile_task
 from experiments.cli import app
-from experiments.evaluation.compiled import evaluate_compiled, fresh_problems
+from experiments.evaluation.compiled import ExactRequest, evaluate_compiled, fresh_problems
 from rasp.programs.tasks import task_program
 
 
 def test_compiled_addition_keeps_its_contract() -> None:
-    found = evaluate_compiled("addition", digits=9, n=2, problems=40, seed=1, workers=2)
+    found = evaluate_compiled(ExactRequest(task="addition", digits=9, n=2, problems=40, seed=1, workers=2))
     assert found.exact and found.as_predicted == 40
     assert 0 < found.right == found.promised < 40  # both kinds of problems occur
 
@@ -24,7 +24,7 @@ def test_a_wrong_model_is_noticed() -> None:
     model = compile_task("addition", n=2, lines=8, check=False)
     with torch.no_grad():
         model.unembed.weight[[3, 4]] = model.unembed.weight[[4, 3]]
-    found = evaluate_compiled("addition", digits=5, n=2, problems=12, model=model)
+    found = evaluate_compiled(ExactRequest(task="addition", digits=5, n=2, problems=12), model=model)
     assert not found.exact and found.as_predicted < 12
 
 

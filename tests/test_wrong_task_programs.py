@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from wrong_task_programs import PROGRAMS, WRONG_TASKS, WRONG_UNIVERSAL, Wrong
 
 from proofs_check.tasks import check_contract
 from rasp import TuringMachine, next_tokens
@@ -15,7 +16,6 @@ from rasp.programs.problems import Problem, Product, Regression, Sum
 from rasp.programs.universal import next_tokens_universal, universal_prompt
 from rasp.rewrite import simplify
 from rasp.tracing import trace
-from wrong_task_programs import PROGRAMS, WRONG_TASKS, WRONG_UNIVERSAL, Wrong
 
 LOOKS_BACK = (1, 3)  # repeats are common with the one and rare with the other
 

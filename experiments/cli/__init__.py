@@ -11,7 +11,20 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli import bench, compare, compile, evaluate, exact, graph, inspect, machines, run, train, verify
+from experiments.cli import (
+    bench,
+    compare,
+    compile,
+    evaluate,
+    exact,
+    graph,
+    inspect,
+    machines,
+    prove,
+    run,
+    train,
+    verify,
+)
 from experiments.cli.common import INTERRUPTED
 
 app = typer.Typer(
@@ -40,7 +53,7 @@ def _root(
     pass
 
 
-for _group in (verify, run, compile, exact, train, evaluate, compare, inspect, machines, graph):
+for _group in (verify, prove, run, compile, exact, train, evaluate, compare, inspect, machines, graph):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
 

@@ -82,6 +82,13 @@ def screen() -> Console:
 @contextmanager
 def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
     """A progress bar on standard error, told (done, total); gone when the work is done."""
+    with stage_bar(what, total) as tell:
+        yield lambda done, of: tell(what, done, of)
+
+
+@contextmanager
+def stage_bar(first: str, total: int | None = None) -> Iterator[Callable[[str, int, int], None]]:
+    """The same for work in stages, told (stage, done, total)."""
     from rich.console import Console
     from rich.progress import (
         BarColumn,
@@ -92,11 +99,20 @@ def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int,
         TimeRemainingColumn,
     )
 
-    columns = (TextColumn(what), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
+    stage = TextColumn("{task.description}")
+    columns = (stage, BarColumn(), MofNCompleteColumn(), TimeElapsedColumn(), TimeRemainingColumn())
     console = Console(stderr=True)
     with Progress(*columns, console=console, transient=True, disable=not console.is_terminal) as bar:
-        task = bar.add_task(what, total=total)
-        yield lambda done, of: bar.update(task, completed=done, total=of)
+        task = bar.add_task(first, total=total)
+        yield lambda what, done, of: bar.update(task, description=what, completed=done, total=of)
+
+
+def print_verdict(text: str, ok: bool) -> None:
+    """A report, its last paragraph in the colour of the verdict."""
+    console = screen()
+    before, _, verdict = text.rpartition("\n\n")
+    console.print(before + "\n", markup=False)
+    console.print(verdict, style="bold green" if ok else "bold red", markup=False)
 
 
 def _figure(value: float) -> str:

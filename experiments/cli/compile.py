@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import time
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, screen, versions
-from experiments.files import need_folder
+from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, screen
+
+if TYPE_CHECKING:
+    from experiments.compilations import Compilation
 
 
 def register(app: typer.Typer) -> None:
@@ -33,52 +34,26 @@ def compile_command(
     json: JsonOption = False,
 ) -> None:
     """Compile a machine into a transformer that writes its traces: every head labelled with what it does."""
-    from compile import compile_machine
-    from experiments.machines import read_machine
-    from rasp import make_simulable
+    from experiments.compilations import CompilationRequest, run_compilation
 
-    need_folder(output)
-    chosen = read_machine(machine)
-    compiled = make_simulable(chosen, tags, n).machine if tags is not None else chosen
-    options: dict[str, Any] = {"check": check}
-    if max_seq_len is not None:
-        if backend != "tracr":
-            raise ValueError(f"--max-seq-len is for the tracr backend; {backend} runs at every length")
-        options["max_seq_len"] = max_seq_len
-    started = time.perf_counter()
-    model = compile_machine(compiled, backend=backend, n=n, steps=steps, **options)
-    seconds = time.perf_counter() - started
-    if output is not None:
-        model.save_pretrained(output)
-    report = {"machine": machine, "n": n, "steps": steps, **_sizes(model, backend), "seconds": seconds}
+    request = CompilationRequest(
+        machine=machine,
+        backend=backend,
+        n=n,
+        steps=steps,
+        max_seq_len=max_seq_len,
+        tags=tags,
+        check=check,
+        output=output,
+    )
+    compiled = run_compilation(request)
     if json:
-        print_json(
-            {
-                **report,
-                "summary": [row._asdict() for row in model.summary()],
-                "output": str(output) if output else None,
-                "versions": versions(),
-            }
-        )
-        return
-    _print(model, report)
-    if output is not None:
-        typer.echo(f"wrote {output}")
+        print_json(compiled.report)
+    else:
+        _print(compiled)
 
 
-def _sizes(model: Any, backend: str) -> dict[str, Any]:
-    config = model.config
-    return {
-        "backend": backend,
-        "layers": config.layers,
-        "heads": [shape.heads for shape in config.shapes],
-        "d_model": config.d_model,
-        "parameters": model.parameter_count(),
-        "nonzero": model.nonzero_count(),
-    }
-
-
-def _print(model: Any, report: dict[str, Any]) -> None:
+def _print(compiled: Compilation) -> None:
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
@@ -86,13 +61,15 @@ def _print(model: Any, report: dict[str, Any]) -> None:
     table = Table(box=SIMPLE_HEAD)
     for heading in ("layer", "head", "window", "what it does"):
         table.add_column(heading, justify="left" if heading == "what it does" else "right")
-    for row in model.summary():
+    for row in compiled.model.summary():
         is_head = row.head is not None
         window = ("all" if row.window is None else str(row.window)) if is_head else ""
         table.add_row(str(row.layer), str(row.head) if is_head else "MLP", window, Text(row.label))
-    console = screen()
+    console, report = screen(), compiled.report
     console.print(table)
     console.print(
         f"{report['backend']}: {report['layers']} layers, heads {report['heads']}, d_model {report['d_model']}, "
         f"{report['parameters']:,} parameters ({report['nonzero']:,} not zero), {report['seconds']:.1f} s"
     )
+    if report["output"] is not None:
+        typer.echo(f"wrote {report['output']}")

@@ -29,18 +29,19 @@ def exact(
 
     Exit code 1 if a problem comes out otherwise than its contract says.
     """
-    from experiments.evaluation.compiled import evaluate_compiled
+    from experiments.evaluation.compiled import ExactRequest, evaluate_compiled
 
+    request = ExactRequest(task=task, digits=digits, n=n, problems=problems, seed=seed, workers=workers)
     with progress_bar("problems", problems) as progress:
-        found = evaluate_compiled(task, digits, n, problems, seed, workers, progress)
+        found = evaluate_compiled(request, progress)
     if json:
         print_json({**found.to_dict(), "versions": versions()})
     else:
         typer.echo(
             f"{task}, {digits} digits, n = {n}: {found.layers} layers, {found.parameters / 1e6:.1f} M parameters; "
-            f"{found.problems} fresh problems, {found.tokens:,} tokens, seed {seed}\n"
+            f"{problems} fresh problems, {found.tokens:,} tokens, seed {seed}\n"
             f"the contract promises {found.promised}, and {found.right} came out right ({found.accuracy:.3f}); "
-            f"{found.as_predicted} of {found.problems} are right or first wrong exactly where it says"
+            f"{found.as_predicted} of {problems} are right or first wrong exactly where it says"
         )
     if not found.exact:
         raise typer.Exit(1)

@@ -9,94 +9,99 @@ from __future__ import annotations
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
+from functools import partial
 from typing import Any
 
 import numpy as np
 
 from compile import Transformer, compile_task
 from proofs_check.tasks import actual_first_wrong, predicted_first_wrong
-from rasp.programs.problems import Problem
+from rasp.programs.problems import Problem, text_tokens
 from rasp.programs.tasks import TaskProgram, task_program
 
 PROBLEMS = 288  # per length, as in the paper
 Progress = Callable[[int, int], None]
 
 
-@dataclass(frozen=True)
-class CompiledResult:
-    """Of `problems`, on `promised` the contract promises the whole text; `right` came out right, and `as_predicted`
-    were right or first wrong exactly where the contract says."""
+@dataclass(frozen=True, kw_only=True)
+class ExactRequest:
+    """Which task is compiled, and on how many fresh problems of which length it is held to its contract."""
 
     task: str
-    digits: int
-    n: int
-    problems: int
+    digits: int = 20  # of the numbers, not the factor
+    n: int = 4
+    problems: int = PROBLEMS
+    seed: int = 0
+    workers: int = 1  # threads
+
+
+@dataclass(frozen=True)
+class CompiledResult:
+    """Of the problems, on `promised` the contract promises the whole text; `right` came out right, and `as_predicted`
+    were right or first wrong exactly where the contract says."""
+
+    request: ExactRequest
     promised: int
     right: int
     as_predicted: int
     tokens: int
     layers: int
     parameters: int
-    seed: int
 
     @property
     def accuracy(self) -> float:
-        return self.right / self.problems
+        return self.right / self.request.problems
 
     @property
     def exact(self) -> bool:
         """Nothing came out otherwise than the contract says."""
-        return self.as_predicted == self.problems and self.right == self.promised
+        return self.as_predicted == self.request.problems and self.right == self.promised
 
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "accuracy": self.accuracy}
+        found = asdict(self)
+        asked = found.pop("request")
+        del asked["workers"]  # which change nothing
+        return {**asked, **found, "accuracy": self.accuracy}
+
+
+@dataclass(frozen=True)
+class Attempt:
+    """Where the contract and the model have the first wrong token (None: nowhere), in a text of `tokens`."""
+
+    predicted: int | None
+    actual: int | None
+    tokens: int
 
 
 def evaluate_compiled(
-    name: str,
-    digits: int,
-    n: int,
-    problems: int = PROBLEMS,
-    seed: int = 0,
-    workers: int = 1,
-    progress: Progress | None = None,
-    model: Transformer | None = None,
+    request: ExactRequest, progress: Progress | None = None, model: Transformer | None = None
 ) -> CompiledResult:
     """Compile the task for numbers of so many digits, and try it on fresh problems."""
-    task = task_program(name)
-    chosen = fresh_problems(task, digits, problems, seed)
-    lines = max(sum(1 for _ in problem.lines()) for problem in chosen) + 1
-    model = model or compile_task(name, n=n, lines=lines, check=False)
-    model.predict(task.vocabulary.read(chosen[0].prompt), engine="sparse")  # loads the engine before threads share it
-
-    def attempt(problem: Problem) -> tuple[int | None, int | None, int]:
-        seen: list[int] = []
-
-        def predict(text: np.ndarray) -> np.ndarray:
-            seen.append(len(text))
-            return model.predict(text, engine="sparse")
-
-        return predicted_first_wrong(problem, n), actual_first_wrong(problem, predict), seen[0]
-
-    found = []
-    with ThreadPoolExecutor(workers) as pool:
-        for done, one in enumerate(pool.map(attempt, chosen), 1):
-            found.append(one)
+    task = task_program(request.task)
+    problems = fresh_problems(task, request.digits, request.problems, request.seed)
+    lines = max(sum(1 for _ in problem.lines()) for problem in problems) + 1
+    model = model or compile_task(request.task, n=request.n, lines=lines, check=False)
+    model.predict(task.vocabulary.read(problems[0].prompt), engine="sparse")  # loads the engine before threads share it
+    attempts = []
+    with ThreadPoolExecutor(request.workers) as pool:
+        for done, one in enumerate(pool.map(partial(attempt, model, request.n), problems), 1):
+            attempts.append(one)
             if progress:
-                progress(done, problems)
+                progress(done, request.problems)
     return CompiledResult(
-        task=name,
-        digits=digits,
-        n=n,
-        problems=problems,
-        promised=sum(predicted is None for predicted, _, _ in found),
-        right=sum(actual is None for _, actual, _ in found),
-        as_predicted=sum(predicted == actual for predicted, actual, _ in found),
-        tokens=sum(size for _, _, size in found),
+        request=request,
+        promised=sum(one.predicted is None for one in attempts),
+        right=sum(one.actual is None for one in attempts),
+        as_predicted=sum(one.predicted == one.actual for one in attempts),
+        tokens=sum(one.tokens for one in attempts),
         layers=model.config.layers,
         parameters=model.parameter_count(),
-        seed=seed,
     )
+
+
+def attempt(model: Transformer, n: int, problem: Problem) -> Attempt:
+    actual = actual_first_wrong(problem, partial(model.predict, engine="sparse"))
+    return Attempt(predicted_first_wrong(problem, n), actual, len(text_tokens(problem)))
 
 
 def fresh_problems(task: TaskProgram, digits: int, count: int, seed: int) -> list[Problem]:

@@ -1,0 +1,160 @@
+"""The theorem checked on request: sampled with its unusual shapes, or proved by z3 and Coq."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from experiments.files import need_output
+from experiments.versions import versions
+from proofs_check.sampled.corners import CORNERS, verify_corners
+from proofs_check.sampled.report import Report
+from proofs_check.sampled.sweep import verify
+
+if TYPE_CHECKING:
+    from proofs_check.formal.check import FormalReport
+    from proofs_check.symbolic.proving import ProofReport
+
+CORNER_MACHINES = 200  # of each unusual shape
+
+Progress = Callable[[int, int], None]
+StageProgress = Callable[[str, int, int], None]
+
+
+# --- sampled
+
+
+@dataclass(frozen=True, kw_only=True)
+class VerificationRequest:
+    """Which random machines are run, for how long, by what, and where the report goes."""
+
+    machines: int = 100_000
+    symbols: int = 12
+    states: int = 16
+    length: int | tuple[int, int] = 10  # cells, or the least and the most
+    steps: int = 32
+    n: int = 1
+    packing: str = "paper"
+    seed: int = 0
+    strict_in_memory: bool = False
+    workers: int | None = None  # None: one per core
+    dask: str | None = None  # address of a scheduler
+    resume: str | None = None  # journal of finished chunks
+    engine: str = "jit"
+    program: str | None = None  # instead of the paper's
+    corners: bool = True  # also the unusual shapes
+    output: Path | None = None  # .json or .txt
+
+
+@dataclass(frozen=True)
+class Verification:
+    report: Report
+    corners: dict[str, Report]
+
+    @property
+    def ok(self) -> bool:
+        return self.report.ok and all(report.ok for report in self.corners.values())
+
+    def to_json(self) -> dict[str, Any]:
+        corners = {name: report.result() for name, report in self.corners.items()}
+        return {**self.report.to_json(), "corners": corners, "versions": versions()}
+
+
+def run_verification(request: VerificationRequest, progress: Progress = lambda *_: None) -> Verification:
+    need_output(request.output, (".json", ".txt"))
+    corners = request.corners and request.program is None
+    total = request.machines + corners * CORNER_MACHINES * len(CORNERS)
+    report = verify(
+        request.machines,
+        symbols=request.symbols,
+        states=request.states,
+        length=request.length,
+        steps=request.steps,
+        n=request.n,
+        packing=request.packing,
+        seed=request.seed,
+        strict_in_memory=request.strict_in_memory,
+        workers=request.workers,
+        dask=request.dask,
+        resume=request.resume,
+        engine=request.engine,
+        program=request.program,
+        progress=lambda done, _: progress(done, total),
+    )
+    unusual = {}
+    if corners:
+        unusual = verify_corners(
+            CORNER_MACHINES,
+            request.seed,
+            progress=lambda done, _: progress(request.machines + done * CORNER_MACHINES, total),
+        )
+    found = Verification(report, unusual)
+    if request.output is not None:
+        as_json = request.output.suffix == ".json"
+        request.output.write_text(json.dumps(found.to_json(), indent=2) if as_json else report.render() + "\n")
+    return found
+
+
+# --- proved
+
+
+@dataclass(frozen=True, kw_only=True)
+class ProofRequest:
+    """Which claims are proved, and where their certificates go."""
+
+    lemmas: tuple[str, ...] = ()  # none: all
+    mutants: bool = True  # also refute wrong programs
+    formal: bool | None = None  # the proof in Coq; None: with all lemmas, if coqc is found
+    certificate: Path | None = None  # folder
+
+    @property
+    def wants_coq(self) -> bool:
+        return self.formal is True or (self.formal is None and not self.lemmas)
+
+
+@dataclass(frozen=True)
+class Proofs:
+    """What z3 proved, and Coq; `missing` says why Coq was left out though it was wanted."""
+
+    lemmas: ProofReport
+    theorems: FormalReport | None
+    missing: str | None
+    smt_files: int  # certificates written
+    coq_files: int
+
+    @property
+    def all_proved(self) -> bool:
+        return self.lemmas.all_proved and (self.theorems is None or self.theorems.all_proved)
+
+    def to_json(self) -> dict[str, Any]:
+        coq = {"formal": self.theorems.to_json(), "trouble": self.theorems.trouble} if self.theorems else {}
+        return {**self.lemmas.to_json(), "all_proved": self.all_proved, **coq}
+
+
+def run_proofs(request: ProofRequest, progress: StageProgress = lambda *_: None) -> Proofs:
+    from proofs_check.formal.check import MISSING, check, find_coqc, need_coqc, write_proof
+    from proofs_check.symbolic.certificates import write_certificates
+    from proofs_check.symbolic.proving import prove
+
+    if request.formal:
+        need_coqc()
+    chosen = list(request.lemmas) or None
+    lemmas = prove(
+        chosen,
+        with_mutants=request.mutants,
+        progress=lambda _, done, total: progress("claims and wrong programs", done, total),
+    )
+    theorems = None
+    if request.wants_coq and find_coqc():
+        theorems = check(progress=lambda _, done, total: progress("files of the proof in Coq", done, total))
+    folder = request.certificate
+    return Proofs(
+        lemmas,
+        theorems,
+        MISSING if request.wants_coq and theorems is None else None,
+        len(write_certificates(folder, chosen)) if folder is not None else 0,
+        len(write_proof(folder)) if folder is not None and request.wants_coq else 0,
+    )
