@@ -78,8 +78,8 @@ _COPYING = [  # of all
 ]
 _ADDITION = [
     ("has_had(line, is_token(x, PLUS)) + ", ""),
-    ("told(line + 1, shift_right(is_token(x, OPEN), 1), x, asked=line)", "full(x, 0)"),
-    ("told(line + 1, shift_right(is_token(x, OPEN), 1)", "told(line + 1, is_token(x, OPEN)"),
+    ("told(line + 1, after_open, digit_written(x), asked=line)", "full(x, 0)"),
+    ("told(line + 1, after_open", "told(line + 1, is_token(x, OPEN)"),
     ("PLUS if r == LEFT else OPEN", "PLUS"),
     ("total = left + right + carry_before", "total = left + right"),
     ("lambda t: t // 10", "lambda t: t > 10"),
@@ -92,7 +92,7 @@ _MULTIPLICATION = [
     ("+ has_had(line, is_token(x, COMMA))", "+ has_had(line, is_token(x, TILDE))"),
     ("total = place * digit + carry", "total = place * digit"),
     ("total = place + other + carry", "total = place + other"),
-    ("after(x, TIMES, i + 1), x, asked=full(x, 0)", "after(x, TIMES, digits - i), x, asked=full(x, 0)"),
+    ("after(x, TIMES, i + 1), here, asked=first", "after(x, TIMES, digits - i), here, asked=first"),
     ("told(line + 1, after(x, TILDE, i + 1)", "told(line + 1, after(x, OPEN, i + 1)"),
     ("reduce(lambda a, b: a | b, before)", "before[-1]"),
     ("is_token(region, LEFT), reduce", "full(x, 1), reduce"),

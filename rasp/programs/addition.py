@@ -16,7 +16,7 @@ from typing import Any
 
 from rasp.core import full, named, tok_map
 from rasp.library import cumsum, shift_right
-from rasp.programs.arithmetic import Marks, copy_number, digit_worked_on, is_finished
+from rasp.programs.arithmetic import Marks, copy_number, digit_worked_on, digit_written, is_finished
 from rasp.programs.copying import check_program, first_case, has_had, is_token, last, told
 from rasp.programs.vocabulary import ADDITION, is_letter, is_worked_on
 
@@ -30,14 +30,15 @@ def next_tokens_addition(x: Any, n: int = 4) -> Any:
     x = check_program(x, ADDITION, n)
     line = named(cumsum(is_token(x, BAR)), "line")
     region = named(region_of(x, line), "region")
-    carry_before = named(told(line + 1, shift_right(is_token(x, OPEN), 1), x, asked=line), "carry before")
+    after_open = shift_right(is_token(x, OPEN), 1)
+    carry_before = named(told(line + 1, after_open, digit_written(x), asked=line), "carry before")
     carry, digit = add_digits(x, line, region, carry_before)
     finished = is_finished(x, line, tok_map(region, lambda r: r < CARRY), carry_before)
     copied = named(copy_number(x, line, region, SUM, finished, MARKS, n), "copied")
     return named(first_case(
         (tok_map(x, is_worked_on), tok_map(region, lambda r: PLUS if r == LEFT else OPEN)),
         (is_token(x, OPEN), carry),
-        (shift_right(is_token(x, OPEN), 1), full(x, COMMA)),
+        (after_open, full(x, COMMA)),
         (is_token(x, COMMA), digit),
         (is_token(x, CLOSE), full(x, BAR)),
         (finished & is_token(copied, CLOSE), full(x, STOP)),

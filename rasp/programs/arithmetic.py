@@ -13,7 +13,7 @@ from typing import Any
 from rasp.core import full, kqv, named, seq_map, tok_map
 from rasp.library import equals, mask, shift_right, where
 from rasp.programs.copying import NOWHERE, is_token, last_tokens, late, negation, told
-from rasp.programs.vocabulary import FIRST_LETTER, Vocabulary, is_digit, is_worked_on
+from rasp.programs.vocabulary import FIRST_LETTER, Vocabulary, is_digit, is_letter, is_worked_on
 
 USED_UP = 2 * FIRST_LETTER  # the token of `^`
 
@@ -83,4 +83,9 @@ def is_finished(x: Any, line: Any, in_operand: Any, carry_before: Any) -> Any:
 
 def digit_worked_on(x: Any, line: Any, at: Any) -> Any:
     """The digit of the letter that this line has had `at` some place; 0 if it has had none."""
-    return told(line, at, tok_map(x, lambda z: z - FIRST_LETTER), asked=line)
+    return told(line, at, tok_map(x, lambda z: z - FIRST_LETTER if is_letter(z) else 0), asked=line)
+
+
+def digit_written(x: Any) -> Any:
+    """The digit that stands here; 0 for any other token, so that arithmetic only ever meets digits."""
+    return tok_map(x, lambda z: z if is_digit(z) else 0)

@@ -18,7 +18,7 @@ from typing import Any
 from rasp.core import full, named, tok_map
 from rasp.errors import check_whole
 from rasp.library import cumsum, shift_right
-from rasp.programs.arithmetic import Marks, copy_number, digit_worked_on, is_finished
+from rasp.programs.arithmetic import Marks, copy_number, digit_worked_on, digit_written, is_finished
 from rasp.programs.copying import check_program, first_case, has_had, is_token, last, told
 from rasp.programs.vocabulary import MULTIPLICATION, InvalidProblem, is_letter, is_worked_on
 
@@ -33,8 +33,10 @@ def next_tokens_multiplication(x: Any, digits: int = 3, n: int = 4) -> Any:
     x = check_program(x, MULTIPLICATION, n)
     line = named(cumsum(is_token(x, BAR)), "line")
     region = named(has_had(line, is_token(x, TIMES)) + has_had(line, is_token(x, COMMA)), "region")
-    factor = [named(told(line, after(x, TIMES, i + 1), x, asked=full(x, 0)), f"factor[{i}]") for i in range(digits)]
-    before = [named(told(line + 1, after(x, TILDE, i + 1), x, asked=line), f"carry before[{i}]") for i in range(digits)]
+    here, first = digit_written(x), full(x, 0)
+    factor = [named(told(line, after(x, TIMES, i + 1), here, asked=first), f"factor[{i}]") for i in range(digits)]
+    carried = [told(line + 1, after(x, TILDE, i + 1), here, asked=line) for i in range(digits)]
+    before = [named(digit, f"carry before[{i}]") for i, digit in enumerate(carried)]
     times = times_digit(factor, named(digit_worked_on(x, line, tok_map(x, is_letter)), "digit"))
     *carry, digit = add_numbers(times, before)
     finished = is_finished(x, line, is_token(region, LEFT), reduce(lambda a, b: a | b, before))
