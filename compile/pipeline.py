@@ -10,10 +10,11 @@ from compile.front.digits import split_counts
 from compile.front.domains import infer_domains
 from compile.front.factor import factor
 from compile.front.schedule import schedule
-from compile.front.trace import Program, check_vocabulary, rewrite, trace
+from compile.front.trace import check_vocabulary, rewrite, trace
 from compile.source import Backend, Option, Source, Tokens, WholeBackend
 from compile.transformer import Transformer
 from compile.validate import validate
+from rasp.core import Program
 
 
 def compile_program(

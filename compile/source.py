@@ -10,10 +10,10 @@ import numpy as np
 
 from compile.errors import CompileError
 from compile.front.domains import Capacity
-from compile.front.schedule import Schedule
-from compile.front.trace import Program
+from compile.front.schedule import Placements
 from compile.readings import View
 from compile.transformer import Transformer
+from rasp.core import Program
 from rasp.machines.machine import TuringMachine
 
 Option = int | str | bool | None
@@ -56,10 +56,10 @@ class Built:
 
 
 O_contra = TypeVar("O_contra", contravariant=True)
-Lowered = TypeVar("Lowered")
+LoweredT = TypeVar("LoweredT")
 
 
-class Backend(Protocol[O_contra, Lowered]):
+class Backend(Protocol[O_contra, LoweredT]):
     """The stages that differ: how far a model can count, what heads and units compute, and how they become matrices."""
 
     @property
@@ -75,8 +75,8 @@ class Backend(Protocol[O_contra, Lowered]):
         """Whether large counts are compared digit by digit."""
 
     def capacity(self, options: O_contra) -> Capacity: ...
-    def lower(self, plan: Schedule, options: O_contra) -> Lowered: ...
-    def assemble(self, lowered: Lowered, source: Source, options: O_contra) -> Built: ...
+    def lower(self, plan: Placements, options: O_contra) -> LoweredT: ...
+    def assemble(self, lowered: LoweredT, source: Source, options: O_contra) -> Built: ...
     def longest(self, options: O_contra) -> int | None:
         """Tokens of the longest input; None: of any length."""
 

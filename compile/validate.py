@@ -13,7 +13,7 @@ import numpy as np
 import torch
 
 from compile.errors import REFUSED, CompileError
-from compile.front.naming import Names
+from compile.front.naming import NodeNames
 from compile.front.program import FiniteProgram
 from compile.front.watch import is_mean
 from compile.hurting import hurting_inputs
@@ -106,7 +106,7 @@ def first_wrong(built: Built, program: FiniteProgram, tokens: np.ndarray) -> str
     tokens = clear if len(clear) else tokens
     values = evaluate(program.graph, [tokens])
     stream = final_stream(built.model, tokens)
-    names = Names(program.graph)
+    names = NodeNames(program.graph)
     for i in sorted(built.views):
         if not shows(built.views[i], stream, values[i]):
             return f"n{i} = {names.of(i)}"

@@ -18,11 +18,10 @@ from rasp import TuringMachine
 from rasp.engines.dispatch import check_engine
 from rasp.machines.machine import Configuration
 from rasp.programs.turing import check_packing
+from rasp.progress import Progress
 
 if TYPE_CHECKING:
     from compile import Transformer
-
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True)

@@ -115,7 +115,7 @@ class GraphRequest:
 
 
 @dataclass(frozen=True)
-class ProgramGraph:
+class TracedProgram:
     """The graph that was asked for, and the one it was made from."""
 
     request: GraphRequest
@@ -134,10 +134,10 @@ class ProgramGraph:
         }
 
 
-def make_graph(request: GraphRequest) -> ProgramGraph:
+def make_graph(request: GraphRequest) -> TracedProgram:
     need_output(request.output)
     traced = read_program(request.program, request.machine, request.n, request.packing).trace()
     graph = traced if request.raw else simplify(traced, hoist=not request.shallow)
     if request.output is not None:
         graph.draw(str(request.output))
-    return ProgramGraph(request, traced, graph)
+    return TracedProgram(request, traced, graph)

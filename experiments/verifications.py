@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -13,15 +12,13 @@ from experiments.versions import versions
 from proofs_check.sampled.corners import CORNERS, verify_corners
 from proofs_check.sampled.report import Report
 from proofs_check.sampled.sweep import verify
+from rasp.progress import Progress, StageProgress
 
 if TYPE_CHECKING:
     from proofs_check.formal.check import FormalReport
     from proofs_check.symbolic.proving import ProofReport
 
 CORNER_MACHINES = 200  # of each unusual shape
-
-Progress = Callable[[int, int], None]
-StageProgress = Callable[[str, int, int], None]
 
 
 # --- sampled

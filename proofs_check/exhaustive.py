@@ -7,7 +7,7 @@ out for symmetry, because the program is not symmetric: of two matches it takes 
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import Any
@@ -23,8 +23,8 @@ from rasp.machines.machine import TuringMachine
 from rasp.machines.simulate import Tables, batch_traces, machine_from_tables
 from rasp.machines.tape import bos, eos
 from rasp.programs.turing import check_packing
+from rasp.progress import StageProgress
 
-Progress = Callable[[str, int, int], None]
 CHUNK = 1 << 13  # machines run at once: their traces stay in the cache
 MOST_MACHINES = 1 << 24
 
@@ -64,7 +64,7 @@ def all_tapes(symbols: int, states: int, length: int) -> Iterator[list[int]]:
 
 
 @dataclass(frozen=True)
-class Size:
+class MachineSpace:
     """Which machines, and which program."""
 
     symbols: int
@@ -81,7 +81,7 @@ class Size:
 class MachineReport:
     """Every run was checked: the program's first wrong token is where the theorem says, or nowhere if it says so."""
 
-    size: Size
+    size: MachineSpace
     length: int
     steps: int
     machines: int
@@ -104,7 +104,7 @@ def every_machine(
     steps: int | None = None,
     packing: str = "paper",
     program: str | Predictions | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
     engine: str = "jit",
 ) -> MachineReport:
     """Every machine of a size on every tape of up to `length` cells, for `steps` steps (default base**n, at most 64).
@@ -112,7 +112,7 @@ def every_machine(
     Checks clause 1 of the sharp theorem: a run is right through step t if and only if none of its tapes 1 to t has a
     repeated (n+1)-gram, and the first wrong token is the one for which a twin gram promises a larger token.
     """
-    size = Size(symbols, states, n, packing)
+    size = MachineSpace(symbols, states, n, packing)
     horizon = min(size.base**n, 64) if steps is None else steps
     _check(size, length, horizon)
     machines = count_machines(symbols, states)
@@ -133,7 +133,7 @@ def every_machine(
     return MachineReport(size, length, horizon, machines, len(tapes), runs, correct, violations, first)
 
 
-def _check(size: Size, length: int, steps: int) -> None:
+def _check(size: MachineSpace, length: int, steps: int) -> None:
     check_packing(size.n, size.base, size.packing)
     if min(size.symbols, size.states) < 1 or length < 0 or steps < 1:
         raise ValueError(
@@ -154,7 +154,7 @@ def _check(size: Size, length: int, steps: int) -> None:
 
 
 def _run(
-    size: Size, tables: Tables, tape: list[int], steps: int, program: str | Predictions | None, engine: str
+    size: MachineSpace, tables: Tables, tape: list[int], steps: int, program: str | Predictions | None, engine: str
 ) -> tuple[int, np.ndarray]:
     """How many machines are right on this tape, and which do not do as the theorem says."""
     width = len(tape)
@@ -166,7 +166,7 @@ def _run(
 
 
 def _shrunk(
-    size: Size, tables: Tables, row: int, tape: list[int], steps: int, program: str | Predictions | None
+    size: MachineSpace, tables: Tables, row: int, tape: list[int], steps: int, program: str | Predictions | None
 ) -> Counterexample | None:
     one = (tables.next_state[row], tables.next_symbol[row], tables.move[row])
     machine = machine_from_tables(*one, size.symbols, size.states)
@@ -177,7 +177,7 @@ def _shrunk(
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class InputDifference:
     """An input on which two interpreters say different things."""
 
     tokens: tuple[int, ...]
@@ -194,7 +194,7 @@ class InputReport:
     inputs: int
     predictions: int
     differences: int
-    first: Disagreement | None
+    first: InputDifference | None
 
     @property
     def holds(self) -> bool:
@@ -208,7 +208,7 @@ def every_input(
     packing: str = "paper",
     engines: Sequence[str] = tuple(ENGINES),
     program: str | Predictions | None = None,
-    progress: Progress | None = None,
+    progress: StageProgress | None = None,
 ) -> InputReport:
     """All token sequences up to a length, tapes or not: every interpreter predicts what the first one predicts.
 
@@ -237,7 +237,7 @@ def _predictions(
     return tuple(out.tolist())
 
 
-def _smallest(tokens: tuple[int, ...], engine: str, a: tuple[int, ...], b: tuple[int, ...]) -> Disagreement:
+def _smallest(tokens: tuple[int, ...], engine: str, a: tuple[int, ...], b: tuple[int, ...]) -> InputDifference:
     """Cut after the first position where the two differ: nothing later plays a part."""
     size = 1 + next(i for i, (s, t) in enumerate(zip(a, b, strict=True)) if s != t)
-    return Disagreement(tokens[:size], engine, a[:size], b[:size])
+    return InputDifference(tokens[:size], engine, a[:size], b[:size])

@@ -64,7 +64,7 @@ class BeyondBound:
 
 
 @dataclass(frozen=True)
-class Place:
+class StoredPair:
     """One stored pair: on tape `step`, after the gram that ends at `position` (-1: the separator), stands `value`."""
 
     step: int
@@ -87,8 +87,8 @@ class WrongStep:
     step: int
     index: int
     key: int
-    asked: Place
-    answered: Place
+    asked: StoredPair
+    answered: StoredPair
 
     @property
     def expected(self) -> int:
@@ -161,7 +161,7 @@ def first_wrong_step(
     check_packing(n, machine.base, packing, len(trace))
     tapes = split_tapes(trace)
     width = len(tapes[0]) + 1
-    stored: dict[int, Place] = {}
+    stored: dict[int, StoredPair] = {}
     for step in range(1, len(tapes)):
         pairs = [(key_of(place, machine.base, n, packing), place) for place in places(tapes[step], step, n)]
         for key, place in pairs:
@@ -173,15 +173,15 @@ def first_wrong_step(
     return None
 
 
-def places(tape: Sequence[int], step: int, n: int) -> Iterator[Place]:
+def places(tape: Sequence[int], step: int, n: int) -> Iterator[StoredPair]:
     """What the program stores for one tape: its separator, then each of its tokens, each with the token after it."""
     followed = [*tape, sep]
-    yield Place(step, -1, (), followed[0])
+    yield StoredPair(step, -1, (), followed[0])
     for j in range(len(tape)):
-        yield Place(step, j, tuple(tape[max(0, j - n) : j + 1]), followed[j + 1])
+        yield StoredPair(step, j, tuple(tape[max(0, j - n) : j + 1]), followed[j + 1])
 
 
-def key_of(place: Place, base: int, n: int, packing: str) -> int:
+def key_of(place: StoredPair, base: int, n: int, packing: str) -> int:
     """`hash_n_gram_iter` of the program, on whole numbers of any size."""
     gram = 0
     for token in place.gram:  # oldest first: the newest ends as the leading digit

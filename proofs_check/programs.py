@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 Predictions = Callable[..., Any]  # (x, machine, n, packing) -> the prediction at every position, as `next_tokens`
 
 
-class Shape(Protocol):
+class MachineShape(Protocol):
     """What must be known of the machines to compile the program for them."""
 
     @property
@@ -68,7 +68,7 @@ def _mutant(name: str) -> Predictions:
 
 
 def first_errors(
-    shape: Shape, engine: str, program: str | Predictions | None, traces: np.ndarray, tables: Tables, start: int
+    shape: MachineShape, engine: str, program: str | Predictions | None, traces: np.ndarray, tables: Tables, start: int
 ) -> np.ndarray:
     """For each trace, the first position from `start` on where the program predicts a wrong token, or -1."""
     check_engine(engine)

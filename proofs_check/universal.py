@@ -6,6 +6,7 @@ program reads the machine's table, a separator and the same text, and must predi
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from functools import lru_cache
 from itertools import product
@@ -13,11 +14,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from proofs_check.exhaustive import CHUNK, Progress, all_tapes, count_machines, numbered_machines
+from proofs_check.exhaustive import CHUNK, all_tapes, count_machines, numbered_machines
 from rasp.engines.turing import turing_graph
 from rasp.machines.simulate import Tables, machine_from_tables, random_tables, random_tapes
 from rasp.machines.tape import bos, eos, sep
 from rasp.programs.universal import Size, next_tokens_universal
+from rasp.progress import StageProgress
 from rasp.rewrite import simplify
 from rasp.tracing import trace
 
@@ -25,7 +27,7 @@ if TYPE_CHECKING:
     from rasp.engines.jit import Kernel
     from rasp.machines.machine import TuringMachine
 
-Program = Any  # (x, symbols, states, n) -> the prediction at every position, as `next_tokens_universal`
+UniversalProgram = Callable[[Any, int, int, int], Any]  # x, symbols, states, n -> a prediction at every position
 
 
 @dataclass
@@ -56,14 +58,14 @@ def batch_tables(tables: Tables, size: Size) -> np.ndarray:
 
 
 @lru_cache(maxsize=8)
-def _kernels(size: Size, n: int, program: Program) -> tuple[Kernel, Kernel]:
+def _kernels(size: Size, n: int, program: UniversalProgram) -> tuple[Kernel, Kernel]:
     from rasp.engines.jit import Kernel
 
     universal = Kernel(simplify(trace(lambda x: program(x, *size, n))))
     return universal, Kernel(turing_graph(*size, n, "unbounded"))
 
 
-def compare(agreement: Agreement, tables: Tables, tapes: np.ndarray, steps: int, program: Program) -> None:
+def compare(agreement: Agreement, tables: Tables, tapes: np.ndarray, steps: int, program: UniversalProgram) -> None:
     """Add what the two programs say of these machines' runs."""
     universal, own = _kernels(agreement.size, agreement.n, program)
     wanted = [getattr(tables, t.name) for t in turing_graph(*agreement.size, agreement.n, "unbounded").tables()]
@@ -91,8 +93,8 @@ def sampled_agreement(
     cells: int = 8,
     steps: int = 4,
     seed: int = 0,
-    program: Program = next_tokens_universal,
-    progress: Progress | None = None,
+    program: UniversalProgram = next_tokens_universal,
+    progress: StageProgress | None = None,
 ) -> Agreement:
     """Random machines, each on a random tape."""
     result = Agreement(Size(symbols, states), n)
@@ -112,8 +114,8 @@ def exhaustive_agreement(
     length: int = 2,
     n: int = 1,
     steps: int = 3,
-    program: Program = next_tokens_universal,
-    progress: Progress | None = None,
+    program: UniversalProgram = next_tokens_universal,
+    progress: StageProgress | None = None,
 ) -> Agreement:
     """Every machine of a size on every tape of up to `length` cells."""
     result = Agreement(Size(symbols, states), n, machines=count_machines(symbols, states))

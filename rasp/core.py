@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from rasp.errors import ProgramError
 
 Function = Callable[..., Any]
-Predicate = Callable[[Any, Any], Any]
+Program = Callable[..., Any]  # from sequences to a sequence
 REDUCTIONS = ("mean", "max", "min")
 
 
@@ -31,10 +31,10 @@ class Interpreter(Protocol):
     def indices(self, x: Any) -> Any: ...
     def tok_map(self, x: Any, func: Function) -> Any: ...
     def seq_map(self, x: Any, y: Any, func: Function) -> Any: ...
-    def select(self, k: Any, q: Any, pred: Predicate, causal: bool) -> Any: ...
+    def select(self, k: Any, q: Any, pred: Function, causal: bool) -> Any: ...
     def sel_width(self, A: Any) -> Any: ...
     def aggr(self, A: Any, v: Any, default: int, reduction: str) -> Any: ...
-    def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Any: ...
+    def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Any: ...
 
 
 _for_arrays: list[Callable[[], Interpreter]] = []
@@ -70,7 +70,7 @@ def seq_map(x: Any, y: Any, func: Function) -> Any:
     return interpreter_of(x, y).seq_map(x, y, func)
 
 
-def select(k: Any, q: Any, pred: Predicate, causal: bool = True) -> Any:
+def select(k: Any, q: Any, pred: Function, causal: bool = True) -> Any:
     if pairs := _pairs(k, q, pred):
         return reduce(operator.and_, (select(a, b, pred, causal) for a, b in pairs))
     return interpreter_of(k, q).select(k, q, pred, causal)
@@ -96,7 +96,7 @@ def aggr(A: Any, v: Any, default: int = 0, reduction: str = "mean") -> Any:
     return interpreter_of(A, v).aggr(A, v, default, _known(reduction))
 
 
-def kqv(k: Any, q: Any, v: Any, pred: Predicate, default: int = 0, reduction: str = "mean") -> Any:
+def kqv(k: Any, q: Any, v: Any, pred: Function, default: int = 0, reduction: str = "mean") -> Any:
     if pairs := _pairs(k, q, pred):
         at_once = getattr(interpreter_of(*k, *q, v), "kqv_tuples", None)
         if at_once is None:
@@ -111,7 +111,7 @@ def named(x: Any, label: str) -> Any:
     return label_of(x, label) if label_of else x
 
 
-def _pairs(k: Any, q: Any, pred: Predicate) -> list[tuple[Any, Any]]:
+def _pairs(k: Any, q: Any, pred: Function) -> list[tuple[Any, Any]]:
     """Each key with its query, if they are tuples of sequences (a tuple of numbers is a sequence itself)."""
     if not isinstance(k, tuple) and not isinstance(q, tuple):
         return []

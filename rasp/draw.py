@@ -31,7 +31,7 @@ WRAP = 36  # characters in a line of a box
 LAYER_GAP = 0.42
 
 
-class Operation(Protocol):
+class DrawnNode(Protocol):
     @property
     def op(self) -> str: ...
     @property
@@ -42,7 +42,7 @@ class Drawable(Protocol):
     """What is drawn: operations in topological order, in words."""
 
     @property
-    def nodes(self) -> Sequence[Operation]: ...
+    def nodes(self) -> Sequence[DrawnNode]: ...
     @property
     def output(self) -> int: ...
     @property

@@ -96,7 +96,7 @@ class Delay(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Attention(Node):
+class AttentionNode(Node):
     """An operation after rewriting that selects by itself: `keys` keys, as many queries, `function` the predicate."""
 
     function: Expr
@@ -108,7 +108,7 @@ class Attention(Node):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Count(Attention):
+class Count(AttentionNode):
     """How many positions are selected."""
 
     op: ClassVar[str] = "width"
@@ -117,7 +117,7 @@ class Count(Attention):
 
 
 @dataclass(frozen=True, kw_only=True)
-class Kqv(Attention):
+class Kqv(AttentionNode):
     """What the selected values (the last input) reduce to."""
 
     op: ClassVar[str] = "kqv"
@@ -158,7 +158,7 @@ class Graph:
         """The tables looked up anywhere, each once, in order of appearance."""
         found: dict[int, Table] = {}
         for node in self.nodes:
-            for e in walk(node.function) if isinstance(node, Map | Select | Attention) else ():
+            for e in walk(node.function) if isinstance(node, Map | Select | AttentionNode) else ():
                 if e.op == "table":
                     found.setdefault(id(e.payload), e.payload)
         return list(found.values())
@@ -187,10 +187,10 @@ class Graph:
         draw_graph(self, path)
 
 
-def selector(graph: Graph, node: Width | Aggregate | Attention) -> tuple[list[int], list[int], Expr]:
+def selector(graph: Graph, node: Width | Aggregate | AttentionNode) -> tuple[list[int], list[int], Expr]:
     """Keys, queries and predicate of a node that attends, whether it holds them itself or in a `select`."""
-    source = node if isinstance(node, Attention) else graph.nodes[node.inputs[0]]
-    assert isinstance(source, Select | Attention), "as the program was traced"
+    source = node if isinstance(node, AttentionNode) else graph.nodes[node.inputs[0]]
+    assert isinstance(source, Select | AttentionNode), "as the program was traced"
     inputs = source.inputs[:-1] if isinstance(source, Kqv) else source.inputs
     return list(inputs[: source.keys]), list(inputs[source.keys :]), source.function
 

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from rasp.arithmetic import WHOLE_NUMBERS, Fraction, Kind, constant
-from rasp.core import Function, Predicate
+from rasp.core import Function
 from rasp.errors import TraceError
 from rasp.graph import Aggregate, Full, Graph, Indices, Input, Map, Node, Select, Width
 from rasp.operators import Operators
@@ -71,7 +71,7 @@ class Tracer:
             x = self.map_expr(whole(x.expr), x.inputs)
         return x.id  # type: ignore[no-any-return]
 
-    def select(self, k: Any, q: Any, pred: Predicate, causal: bool) -> TracedSelector:
+    def select(self, k: Any, q: Any, pred: Function, causal: bool) -> TracedSelector:
         k, q = self.lift(k), self.lift(q)
         condition = truth(capture(pred, 2, [k.kind, q.kind], truth=True))
         inputs, values = _side_by_side([k, q])
@@ -93,7 +93,7 @@ class Tracer:
             otherwise = int(bool(default))  # as in the listing, where the result has the type of v until its end
         return self.add(Aggregate((A.id, self.stored(v)), default=otherwise, reduction=reduction))
 
-    def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Traced:
+    def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Traced:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
     def named(self, x: Any, label: str) -> Traced:

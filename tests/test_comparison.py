@@ -22,8 +22,8 @@ from experiments.comparison import (
     Comparison,
     Cost,
     Disagreement,
-    Learned,
-    Program,
+    LearnedSimulator,
+    ProgramSimulator,
     Simulator,
     TrueMachine,
     compare,
@@ -70,7 +70,7 @@ def checkpoint() -> Checkpoint:
 
 
 @pytest.fixture(scope="module")
-def damaged(checkpoint: Checkpoint) -> Learned:
+def damaged(checkpoint: Checkpoint) -> LearnedSimulator:
     """Every head of the last layer slightly off, and the symbol a3 never said."""
     model = deepcopy(checkpoint.model)
     torch.manual_seed(0)
@@ -78,15 +78,15 @@ def damaged(checkpoint: Checkpoint) -> Learned:
         weight = model.blocks[-1].attn.qkv.weight
         weight += 0.5 * weight.std() * torch.randn_like(weight)
         model.unembed.weight[checkpoint.model.config.token_names.index("a3")] = 0
-    return Learned(model, checkpoint.context)
+    return LearnedSimulator(model, checkpoint.context)
 
 
 @pytest.fixture(scope="module")
-def learned(checkpoint: Checkpoint, damaged: Learned) -> Comparison:
+def learned(checkpoint: Checkpoint, damaged: LearnedSimulator) -> Comparison:
     """The intact checkpoint and the damaged one."""
     machine = own_machine(checkpoint)
     given = np.concatenate((fresh_tapes(machine, 12, 24), repetitive_tapes(machine, 12, 20)))
-    return compare({"intact": Learned.of(checkpoint), "damaged": damaged}, machine, given, steps=3)
+    return compare({"intact": LearnedSimulator.of(checkpoint), "damaged": damaged}, machine, given, steps=3)
 
 
 def own_machine(checkpoint: Checkpoint) -> TuringMachine:
@@ -110,7 +110,10 @@ def test_compiled_equals_program_at_every_token(
     machine: TuringMachine, tapes: IntArray, backend: str, ns: tuple[int, ...]
 ) -> None:
     for n in ns:
-        pair: dict[str, Simulator] = {"model": compiled(machine, tapes, backend, n), "program": Program(machine, n)}
+        pair: dict[str, Simulator] = {
+            "model": compiled(machine, tapes, backend, n),
+            "program": ProgramSimulator(machine, n),
+        }
         found = compare(pair, machine, tapes, steps=3)
         model, program = found.trials
         assert (model.predicted == program.predicted).all() and (model.written == program.written).all()
@@ -124,7 +127,7 @@ def test_compiled_equals_program_at_every_token(
 def test_failures_are_where_the_theorem_says() -> None:
     machine = TuringMachine.random(symbols=15, states=5, seed=3)
     given = repetitive_tapes(machine, 14, 60)
-    found = compare({str(n): Program(machine, n) for n in NS}, machine, given)
+    found = compare({str(n): ProgramSimulator(machine, n) for n in NS}, machine, given)
     for n, trial in zip(NS, found.trials, strict=True):
         named = [first_wrong_step(machine, tape, 1, n) for tape in given]
         assert [wrong is None for wrong in named] == trial.right.tolist()
@@ -141,7 +144,7 @@ def test_failures_are_where_the_theorem_says() -> None:
 
 
 @dataclass(frozen=True)
-class Mutant(Program):
+class Mutant(ProgramSimulator):
     """A program with a mistake that claims to be the paper's."""
 
     program: Callable[..., Any] = smallest_match
@@ -193,10 +196,10 @@ def test_the_true_machine_is_never_wrong(machine: TuringMachine, tapes: IntArray
 def test_kinds_are_told(machine: TuringMachine, lean: Transformer, checkpoint: Checkpoint) -> None:
     kinds: list[Any] = [
         TrueMachine(machine),
-        Program(machine, 3),
+        ProgramSimulator(machine, 3),
         lean,
         checkpoint.model,
-        Learned.of(checkpoint),
+        LearnedSimulator.of(checkpoint),
         Mute(),
     ]
     told = [describe("x", simulator) for simulator in kinds]
@@ -207,7 +210,7 @@ def test_kinds_are_told(machine: TuringMachine, lean: Transformer, checkpoint: C
 def test_a_learned_model_is_as_evaluate_has_it(checkpoint: Checkpoint) -> None:
     machine = own_machine(checkpoint)
     for length, context in ((20, 256), (20, 40)):  # the whole sample, and a window that forgets half of it
-        learned = Learned(checkpoint.model, context)
+        learned = LearnedSimulator(checkpoint.model, context)
         found = compare({"x": learned}, machine, fresh_tapes(machine, length, 16, seed=5)).accuracy(20)
         theirs = accuracy(checkpoint.model, checkpoint.task, length, 16, seed=5, context=context)
         row = only(found, measure="tape")
@@ -219,7 +222,7 @@ def test_predictions_slide_as_generation_does() -> None:
     with torch.no_grad():
         for weight in model.parameters():
             weight.mul_(8)  # sure enough of itself to say different things
-    learned = Learned(model, 24)
+    learned = LearnedSimulator(model, 24)
     text = np.array(learned.generate(np.array([[1, 4, 7, 5, 2, 0], [1, 7, 4, 4, 2, 0]]), 90))
     assert learned.predict(text)[:, 5:-1].tolist() == text[:, 6:].tolist()
     assert (model.predict(text) != learned.predict(text)).any()
@@ -268,7 +271,7 @@ def test_wrong_questions_are_refused(machine: TuringMachine, tapes: IntArray, le
     with pytest.raises(ValueError, match="flat.predict returns 26 rows"):
         compare({"flat": Flat()}, machine, tapes)
     other = TuringMachine.random(symbols=3, states=2, seed=2)
-    for simulator in (lean, Program(machine), TrueMachine(machine)):
+    for simulator in (lean, ProgramSimulator(machine), TrueMachine(machine)):
         with pytest.raises(ValueError, match="another machine"):
             compare({"lean": simulator}, other, tapes)
     with pytest.raises(ValueError, match="different machines"):
@@ -276,7 +279,7 @@ def test_wrong_questions_are_refused(machine: TuringMachine, tapes: IntArray, le
 
 
 def test_comparisons_add_up(machine: TuringMachine, tapes: IntArray) -> None:
-    program: dict[str, Simulator] = {"program": Program(machine)}
+    program: dict[str, Simulator] = {"program": ProgramSimulator(machine)}
     whole = compare(program, machine, tapes, steps=2)
     parts = compare(program, machine, tapes[:15], steps=2) + compare(program, machine, tapes[15:], steps=2)
     assert parts.to_dict(trained=6) == whole.to_dict(trained=6)
@@ -397,9 +400,9 @@ def test_costs_are_counted_and_compared(
     assert found.nonzero is not None and found.nonzero < 0.1 * lean.parameter_count()
     assert found.bytes == 4 * lean.parameter_count() and found.tokens_per_second > 0
     assert found.flops_per_token == flops_per_token(lean, 25) and (found.length, found.rows) == (9, 40)
-    program = cost("program", Program(machine), tapes)
+    program = cost("program", ProgramSimulator(machine), tapes)
     assert program.parameters is program.bytes is program.flops_per_token is None
-    narrow = cost("learned", Learned(checkpoint.model, 8), tapes)
+    narrow = cost("learned", LearnedSimulator(checkpoint.model, 8), tapes)
     assert narrow.flops_per_token == flops_per_token(checkpoint.model, 8)
     lean_row, program_row, learned_row = with_ratios([found, program, narrow], "learned")
     assert learned_row["ratio"]["parameters"] == 1.0 and learned_row["ratio"]["seconds_to_make"] is None
@@ -409,7 +412,9 @@ def test_costs_are_counted_and_compared(
         with_ratios([found], "nobody")
 
 
-def test_a_damaged_checkpoint_has_fewer_weights(checkpoint: Checkpoint, damaged: Learned, tapes: IntArray) -> None:
-    intact, broken = (cost("", s, tapes[:2]) for s in (Learned.of(checkpoint), damaged))
+def test_a_damaged_checkpoint_has_fewer_weights(
+    checkpoint: Checkpoint, damaged: LearnedSimulator, tapes: IntArray
+) -> None:
+    intact, broken = (cost("", s, tapes[:2]) for s in (LearnedSimulator.of(checkpoint), damaged))
     assert isinstance(intact, Cost) and intact.parameters == broken.parameters
     assert intact.nonzero is not None and broken.nonzero == intact.nonzero - 128

@@ -13,7 +13,7 @@ from compile import compile_machine
 from compile.transformer import Transformer
 from experiments.comparison.mechanism import (
     SHIFTS,
-    Traces,
+    TraceRows,
     ablate,
     attention,
     compare_heads,
@@ -43,7 +43,7 @@ def lean(machine: TuringMachine) -> Transformer:
 
 
 @pytest.fixture(scope="module")
-def traces(machine: TuringMachine) -> Traces:
+def traces(machine: TuringMachine) -> TraceRows:
     return one_step_traces(machine, 4, 8, count=20)
 
 
@@ -56,7 +56,7 @@ def checkpoint() -> Checkpoint:
 
 
 def test_traces_are_one_step_of_the_machine_and_queries_are_what_writes_the_answer(
-    machine: TuringMachine, traces: Traces
+    machine: TuringMachine, traces: TraceRows
 ) -> None:
     for tokens, queries, width in zip(traces.tokens, traces.queries, traces.widths, strict=True):
         tape = tokens[: width - 1].tolist()
@@ -83,7 +83,7 @@ def test_what_lies_on_start_tokens_is_left_out() -> None:
     assert any_there.tolist() == [True, False]
 
 
-def test_shuffled_queries_stand_at_the_same_place_of_another_length(traces: Traces) -> None:
+def test_shuffled_queries_stand_at_the_same_place_of_another_length(traces: TraceRows) -> None:
     chosen = shuffled_queries(traces, np.random.default_rng(0))
     rows, places = np.nonzero(traces.queries)
     some = chosen >= 0
@@ -100,7 +100,7 @@ def test_one_length_is_refused(machine: TuringMachine) -> None:
 # --- compiled models beside compiled models ---------------------------------------------------------------------------
 
 
-def test_a_model_beside_itself(lean: Transformer, traces: Traces) -> None:
+def test_a_model_beside_itself(lean: Transformer, traces: TraceRows) -> None:
     found = mechanism(lean, lean, traces)
     assert found.induction.agreement == pytest.approx(1, abs=1e-3)
     assert (found.induction.layer, found.induction.head, found.induction.shift) == (1, 0, 0)
@@ -108,14 +108,14 @@ def test_a_model_beside_itself(lean: Transformer, traces: Traces) -> None:
     assert found.unablated > 0.9 and found.induction.lost_when_ablated > 0.8
 
 
-def test_both_backends_look_at_the_same_place(machine: TuringMachine, lean: Transformer, traces: Traces) -> None:
+def test_both_backends_look_at_the_same_place(machine: TuringMachine, lean: Transformer, traces: TraceRows) -> None:
     other = compile_machine(machine, "hard_alibi", n=3, steps=4, check=False)
     heads, _ = compare_heads(other, lean, traces)
     match = next(head for head in heads if head.label == "match next 4-gram")
     assert match.best.agreement > 0.95 and match.best.layer == other.config.layers - 1
 
 
-def test_a_head_that_looks_by_position_is_no_match(lean: Transformer, traces: Traces) -> None:
+def test_a_head_that_looks_by_position_is_no_match(lean: Transformer, traces: TraceRows) -> None:
     """Window heads agree with themselves completely, and as completely with themselves on other tapes."""
     heads, tokens = compare_heads(lean, lean, traces)
     assert 0 < tokens <= traces.queries.sum()
@@ -125,14 +125,14 @@ def test_a_head_that_looks_by_position_is_no_match(lean: Transformer, traces: Tr
             assert head.best.baseline == pytest.approx(1, abs=1e-3)
 
 
-def test_attention_leaves_out_prepended_tokens(lean: Transformer, traces: Traces) -> None:
+def test_attention_leaves_out_prepended_tokens(lean: Transformer, traces: TraceRows) -> None:
     layers = attention(lean, traces)
     assert [a.shape for a in layers] == [
         (int(traces.queries.sum()), shape.heads, traces.tokens.shape[1]) for shape in lean.config.shapes
     ]
 
 
-def test_accuracy_is_that_of_the_model(lean: Transformer, traces: Traces) -> None:
+def test_accuracy_is_that_of_the_model(lean: Transformer, traces: TraceRows) -> None:
     right = []
     for tokens, width in zip(traces.tokens, traces.widths, strict=True):
         said = lean.generate(tokens[:width].tolist(), int(width))

@@ -404,10 +404,10 @@ def test_tapes_come_from_all_seeds_in_turns() -> None:
 def test_a_broken_promise_ends_the_study() -> None:
     """A program that is not what the theorem is about is noticed, and nothing is reported."""
     from experiments.comparison.checks import Disagreement
-    from experiments.comparison.simulators import Program
+    from experiments.comparison.simulators import ProgramSimulator
     from experiments.comparison.subjects import Settings, Subject
 
-    class Wrong(Program):
+    class Wrong(ProgramSimulator):
         def predict(self, tokens: Any) -> Any:
             return super().predict(tokens) * 0
 

@@ -12,11 +12,11 @@ from hypothesis import strategies as st
 from rasp.formats.dtm import to_dtm
 from rasp.gallery import entry, gallery, machine
 from rasp.machines import simulate
-from rasp.machines.machine import InvalidMachine, Run, TuringMachine
+from rasp.machines.machine import InvalidMachine, RunResult, TuringMachine
 from rasp.machines.partial import STUCK
 
 
-def run(name: str, tape: str, steps: int = 100_000) -> Run:
+def run(name: str, tape: str, steps: int = 100_000) -> RunResult:
     return machine(name).run(tape, steps=steps)
 
 

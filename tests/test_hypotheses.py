@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from proofs_check import beyond_bound, first_on_marker, first_repeat, first_wrong_step
-from proofs_check.hypotheses import Place, Repeat, WrongStep, key_of, repeat_on, split_tapes
+from proofs_check.hypotheses import Repeat, StoredPair, WrongStep, key_of, repeat_on, split_tapes
 from proofs_check.sampled.batched import marker_steps, repeats_literally, steps_of, wrong_by_key, wrong_by_repeat
 from rasp import TuringMachine, next_tokens
 from rasp.machines.simulate import batch_traces, machine_from_tables, random_tables, random_tapes
@@ -91,7 +91,7 @@ def test_keys_are_those_of_the_program(tokens: list[int], n: int, packing: str) 
     for i in range(len(tokens)):
         since = tokens[: i + 1]
         count, tape = since.count(0), since[max((j + 1 for j, t in enumerate(since) if t == 0), default=0) :]
-        assert keys[i] == key_of(Place(count, len(tape) - 1, tuple(tape[-n - 1 :]), 0), 10, n, packing)
+        assert keys[i] == key_of(StoredPair(count, len(tape) - 1, tuple(tape[-n - 1 :]), 0), 10, n, packing)
 
 
 def check_criterion(seed: int) -> WrongStep | None:

@@ -33,7 +33,7 @@ from rasp import (
 )
 from rasp.engines.stream import Stream
 from rasp.engines.turing import predict
-from rasp.graph import Attention
+from rasp.graph import AttentionNode
 
 LARGE = 2**40
 
@@ -105,16 +105,16 @@ def test_jit_means_the_same() -> None:
 
 def kinds(program: Callable[..., Any]) -> list[str]:
     """Of the predicates of the rewritten program."""
-    return [node.predicate.kind for node in simplify(trace(program)).nodes if isinstance(node, Attention)]
+    return [node.predicate.kind for node in simplify(trace(program)).nodes if isinstance(node, AttentionNode)]
 
 
 def test_tuples_and_conjunctions_are_one_operation() -> None:
     assert simplify(trace(pairs)) == simplify(trace(joined))
     for program in (pairs, triples, means, widths, with_flags):
-        assert {node.predicate.kind for node in simplify(trace(program)).nodes if isinstance(node, Attention)} == {
+        assert {node.predicate.kind for node in simplify(trace(program)).nodes if isinstance(node, AttentionNode)} == {
             "tuple"
         }
-    assert [node.predicate.kind for node in simplify(trace(same_twice)).nodes if isinstance(node, Attention)] == [
+    assert [node.predicate.kind for node in simplify(trace(same_twice)).nodes if isinstance(node, AttentionNode)] == [
         "equality"
     ]
     assert simplify(simplify(trace(with_flags))) == simplify(trace(with_flags))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from compile.errors import CompileError
-from rasp.graph import Attention
+from rasp.graph import AttentionNode
 from rasp.predicates import both, classify, conjuncts
 from rasp.scalar import Expr, arg, arguments, binary, const, substitute
 
@@ -26,14 +26,14 @@ class Match:
         return self.condition == EQUAL
 
 
-def matches(node: Attention) -> tuple[Match, ...]:
+def matches(node: AttentionNode) -> tuple[Match, ...]:
     """The parts of a factored `kqv` or `width`."""
     if classify(node.function, node.keys).kind == "constant":
         return ()
     return tuple(_part(node, part) for part in conjuncts(node.function))
 
 
-def _part(node: Attention, condition: Expr) -> Match:
+def _part(node: AttentionNode, condition: Expr) -> Match:
     used = arguments(condition)
     keys, queries = sorted(i for i in used if i < node.keys), sorted(i for i in used if i >= node.keys)
     if len(keys) > 1 or len(queries) > 1:

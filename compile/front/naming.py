@@ -11,7 +11,7 @@ from rasp.scalar import to_source
 LONGEST = 60
 
 
-class Names:
+class NodeNames:
     """A node is called by the name its program gave it, else by what it computes of nodes that have a name."""
 
     def __init__(self, graph: Graph) -> None:

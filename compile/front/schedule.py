@@ -21,7 +21,7 @@ from compile.front.cover import Box, TooManyBoxes, cover
 from compile.front.domains import Domains
 from compile.front.matches import matches
 from compile.front.program import FiniteProgram
-from rasp.graph import Attention, Graph, Kqv, Map, Node
+from rasp.graph import AttentionNode, Graph, Kqv, Map, Node
 from rasp.scalar import Expr, arg, size, substitute
 
 MOST_FUSED = 1500  # boxes of a map that has taken in others; beyond it, another layer is cheaper
@@ -67,7 +67,7 @@ class Placement:
 
 
 @dataclass
-class Schedule:
+class Placements:
     """One placement per node of a program's graph."""
 
     program: FiniteProgram
@@ -112,9 +112,9 @@ class Schedule:
         return attended(self.graph.nodes[self.source(i)]) if form is None else form.inputs
 
 
-def schedule(program: FiniteProgram, short_counts: bool = False) -> Schedule:
+def schedule(program: FiniteProgram, short_counts: bool = False) -> Placements:
     """The plan; with `short_counts`, a function of a count with few values is decoded without the count itself."""
-    plan = Schedule(program)
+    plan = Placements(program)
     for i, node in enumerate(program.graph.nodes):
         if short_counts and isinstance(node, Map) and _is_short_count(plan, node, i):
             plan.places.append(_short_count(plan, i, node))
@@ -129,18 +129,18 @@ def schedule(program: FiniteProgram, short_counts: bool = False) -> Schedule:
 # --- registers that the embedding and attention bring -----------------------------------------------------------------
 
 
-def decodes(plan: Schedule, node: Node) -> bool:
+def decodes(plan: Placements, node: Node) -> bool:
     """Whether attention brings only a number (a share, a mean) that the MLP of the same layer turns into a value."""
     return node.op in COUNTERS or (isinstance(node, Kqv) and node.reduction == "mean" and not is_single(plan, node))
 
 
-def is_single(plan: Schedule, node: Kqv) -> bool:
+def is_single(plan: Placements, node: Kqv) -> bool:
     """Whether all matches have one value: a constant, or there is at most one match because keys are positions."""
     by_position = any(plan.graph.nodes[m.key].op == "indices" and m.is_equality for m in matches(node))
     return by_position or len(plan.domains[node.value]) == 1
 
 
-def _register(plan: Schedule, i: int, node: Node) -> Placement:
+def _register(plan: Placements, i: int, node: Node) -> Placement:
     if node.op in ("input", "full"):
         return Placement(i, None, EMBEDDING)
     ready = max((plan[j].time for j in attended(node)), default=EMBEDDING)
@@ -148,7 +148,7 @@ def _register(plan: Schedule, i: int, node: Node) -> Placement:
     return Placement(i, None, 2 * ((ready + 2) // 2) + decodes(plan, node), counted=counted)
 
 
-def _is_short_count(plan: Schedule, node: Map, i: int) -> bool:
+def _is_short_count(plan: Placements, node: Map, i: int) -> bool:
     if len(node.inputs) != 1:
         return False
     base = plan[node.inputs[0]].register
@@ -156,7 +156,7 @@ def _is_short_count(plan: Schedule, node: Map, i: int) -> bool:
     return plan.graph.nodes[base].op in COUNTERS and values is not None and 2 * len(values) < len(plan.domains[base])
 
 
-def _short_count(plan: Schedule, i: int, node: Map) -> Placement:
+def _short_count(plan: Placements, i: int, node: Map) -> Placement:
     base = plan[node.inputs[0]].register
     counted = Counted(base, _composed(plan, node.inputs[0], node.function))
     return Placement(i, None, plan[base].time, counted=counted)
@@ -164,7 +164,7 @@ def _short_count(plan: Schedule, i: int, node: Map) -> Placement:
 
 def attended(node: Node) -> tuple[int, ...]:
     """The nodes whose values an attention operation reads."""
-    if isinstance(node, Attention):
+    if isinstance(node, AttentionNode):
         parts = matches(node)
         value = (node.value,) if isinstance(node, Kqv) else ()
         return (*(m.key for m in parts), *(m.query for m in parts), *value)
@@ -174,7 +174,7 @@ def attended(node: Node) -> tuple[int, ...]:
 # --- maps -------------------------------------------------------------------------------------------------------------
 
 
-def _map(plan: Schedule, i: int, node: Map) -> Placement:
+def _map(plan: Placements, i: int, node: Map) -> Placement:
     if len(node.inputs) == 1:
         return _view(plan, node.inputs[0], node.function)
     time = max(_earliest(plan, j) for j in node.inputs)
@@ -188,7 +188,7 @@ def _map(plan: Schedule, i: int, node: Map) -> Placement:
         return _unfused(plan, i, node)
 
 
-def _unfused(plan: Schedule, i: int, node: Map) -> Placement:
+def _unfused(plan: Placements, i: int, node: Map) -> Placement:
     """The map one MLP later, with all its inputs kept as registers."""
     time = max(_next_mlp(plan[j].time) for j in node.inputs)
     try:
@@ -201,19 +201,19 @@ def _unfused(plan: Schedule, i: int, node: Map) -> Placement:
         return Placement(i, None, time, trouble=found)
 
 
-def _view(plan: Schedule, j: int, function: Expr) -> Placement:
+def _view(plan: Placements, j: int, function: Expr) -> Placement:
     """A function of node j, which is itself read from one register."""
     base = plan[j].register
     return Placement(base, _composed(plan, j, function), plan[base].time)
 
 
-def _composed(plan: Schedule, j: int, function: Expr) -> Expr:
+def _composed(plan: Placements, j: int, function: Expr) -> Expr:
     """`function` of node j, as a function of the register j is read from."""
     inner = plan[j].function
     return function if inner is None else substitute(function, [inner])
 
 
-def _earliest(plan: Schedule, j: int) -> int:
+def _earliest(plan: Placements, j: int) -> int:
     """The first MLP that can compute something of node j, if need be by taking j in."""
     home = plan.home(j)
     return home.time if home.form is not None else _next_mlp(home.time)
@@ -223,7 +223,7 @@ def _next_mlp(time: int) -> int:
     return time + 2 if time % 2 else time + 1
 
 
-def _gather(plan: Schedule, node: Map, time: int) -> tuple[Expr, tuple[int, ...]]:
+def _gather(plan: Placements, node: Map, time: int) -> tuple[Expr, tuple[int, ...]]:
     """The map as an expression of nodes that can be read before `time`."""
     inputs: list[int] = []
     values = [_opened(plan, j, time, inputs) for j in node.inputs]
@@ -233,7 +233,7 @@ def _gather(plan: Schedule, node: Map, time: int) -> tuple[Expr, tuple[int, ...]
     return _joined(plan, expr, inputs)
 
 
-def _opened(plan: Schedule, j: int, time: int, inputs: list[int]) -> Expr:
+def _opened(plan: Placements, j: int, time: int, inputs: list[int]) -> Expr:
     if plan[j].time < time:
         inputs.append(j)
         return arg(len(inputs) - 1)
@@ -248,7 +248,7 @@ def _opened(plan: Schedule, j: int, time: int, inputs: list[int]) -> Expr:
     return inner if function is None else substitute(function, [inner])
 
 
-def _joined(plan: Schedule, expr: Expr, inputs: list[int]) -> tuple[Expr, tuple[int, ...]]:
+def _joined(plan: Placements, expr: Expr, inputs: list[int]) -> tuple[Expr, tuple[int, ...]]:
     """Each input once; several views of one register become that register, unless it has far more values."""
     groups: dict[int, list[int]] = {}
     for j in dict.fromkeys(inputs):
@@ -268,11 +268,11 @@ def _joined(plan: Schedule, expr: Expr, inputs: list[int]) -> tuple[Expr, tuple[
     return substitute(expr, values), tuple(kept)
 
 
-def _worth_joining(plan: Schedule, base: int, members: list[int]) -> bool:
+def _worth_joining(plan: Placements, base: int, members: list[int]) -> bool:
     return base in members or len(plan.domains[base]) <= prod(len(plan.domains[j]) for j in members)
 
 
-def _form(plan: Schedule, expr: Expr, inputs: tuple[int, ...], most: int) -> Form:
+def _form(plan: Placements, expr: Expr, inputs: tuple[int, ...], most: int) -> Form:
     sets = [plan.domains[j] for j in inputs]
     boxes = cover(expr, sets, most)
     if len(boxes) > most:
@@ -283,7 +283,7 @@ def _form(plan: Schedule, expr: Expr, inputs: tuple[int, ...], most: int) -> For
 # --- what is kept -----------------------------------------------------------------------------------------------------
 
 
-def _mark_kept(plan: Schedule, output: int) -> None:
+def _mark_kept(plan: Placements, output: int) -> None:
     """Keep the registers that the output is made of; an error that says why, if one cannot be."""
     stack = [output]
     while stack:

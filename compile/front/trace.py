@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from itertools import islice
 
 from compile.errors import CompileError
+from rasp.core import Program
 from rasp.graph import Graph
 from rasp.rewrite import simplify
 from rasp.tracing import TraceError
 from rasp.tracing import trace as record
-
-Program = Callable[..., object]  # from a sequence to a sequence, written in RASP-L
 
 MOST_TOKENS = 2**20  # of a vocabulary: the embedding has a row for each
 

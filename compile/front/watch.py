@@ -18,7 +18,7 @@ from collections.abc import Collection
 
 from compile.front.domains import Domains
 from compile.front.matches import matches
-from rasp.graph import Attention, Count, Delay, Graph, Indices, Kqv, Node
+from rasp.graph import AttentionNode, Count, Delay, Graph, Indices, Kqv, Node
 
 Watched = dict[int, bool]  # a count that must be seen -> whether its overrun spreads to later positions
 
@@ -46,7 +46,7 @@ def is_counted(node: Node) -> bool:
 def _is_harmless(graph: Graph, domains: Domains, count: int, user: int) -> bool:
     """Whether `user` does the same with this count once it ran over: it is a key that no query can equal."""
     node = graph.nodes[user]
-    if not isinstance(node, Attention) or is_mean(graph.nodes[count]):
+    if not isinstance(node, AttentionNode) or is_mean(graph.nodes[count]):
         return False
     parts = matches(node)
     if count in (m.query for m in parts) or (isinstance(node, Kqv) and node.value == count):
@@ -61,7 +61,7 @@ def is_mean(node: Node) -> bool:
 
 
 def _never_falls(node: Node) -> bool:
-    if isinstance(node, Attention):
+    if isinstance(node, AttentionNode):
         return node.predicate.kind in ("key", "constant")
     return isinstance(node, Indices)
 
@@ -86,7 +86,7 @@ def _looked_at(node: Node) -> tuple[int, ...]:
     """The inputs of which an operation reads the values at other positions."""
     if isinstance(node, Delay):
         return node.inputs
-    if not isinstance(node, Attention):
+    if not isinstance(node, AttentionNode):
         return ()
     keys = tuple(m.key for m in matches(node))
     return (*keys, node.value) if isinstance(node, Kqv) else keys

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from compile.front.domains import Capacity
 from compile.front.record import record_program
-from compile.front.schedule import Schedule
+from compile.front.schedule import Placements
 from compile.hard_alibi.assemble import assemble
 from compile.hard_alibi.lower import Lowered, lower
 from compile.source import Built, Source, check_flags, check_numbers
@@ -42,7 +42,7 @@ class HardAlibiBackend:
     def longest(self, options: HardAlibiOptions) -> int | None:
         return None
 
-    def lower(self, plan: Schedule, options: HardAlibiOptions) -> Lowered:
+    def lower(self, plan: Placements, options: HardAlibiOptions) -> Lowered:
         return lower(plan, options.dtype)
 
     def assemble(self, lowered: Lowered, source: Source, options: HardAlibiOptions) -> Built:

@@ -8,26 +8,26 @@ import numpy as np
 
 from compile.front.domains import Capacity, apply, values_of
 from compile.front.matches import Match, matches
-from compile.front.naming import Names
-from compile.front.schedule import Counted, Schedule, decodes, is_single
+from compile.front.naming import NodeNames
+from compile.front.schedule import Counted, Placements, decodes, is_single
 from compile.hard_alibi.network import Network, Part, Shift
 from compile.hard_alibi.noise import Noise
 from compile.hard_alibi.readings import INSIDE, added
 from compile.readings import Reading, View
 from compile.transformer.annotations import Fact
-from rasp.graph import Attention, Delay, Full, Kqv, Node
+from rasp.graph import AttentionNode, Delay, Full, Kqv, Node
 
 
 @dataclass
 class Lowered:
     """The network, and how every node that is kept can be read from its residual stream."""
 
-    plan: Schedule
+    plan: Placements
     network: Network
     views: dict[int, View]
 
 
-def lower(plan: Schedule, dtype: str = "float32") -> Lowered:
+def lower(plan: Placements, dtype: str = "float32") -> Lowered:
     lowering = _Lowering(plan, dtype)
     for layer in range(plan.layers):
         lowering.attend(layer)
@@ -47,9 +47,9 @@ def refusal(capacity: Capacity) -> str:
 
 
 class _Lowering:
-    def __init__(self, plan: Schedule, dtype: str) -> None:
+    def __init__(self, plan: Placements, dtype: str) -> None:
         self.plan, self.graph, self.domains, self.watched = plan, plan.graph, plan.domains, plan.program.watched
-        self.names = Names(plan.graph)
+        self.names = NodeNames(plan.graph)
         self.shares: dict[int, int] = {}  # counter -> dimension with the start's share of its attention
         self.means: dict[int, int] = {}  # node -> dimension with the mean
         self.views: dict[int, View] = {}
@@ -107,7 +107,7 @@ class _Lowering:
         self.views.update(zip(nodes, self.network.shifts(layer, wanted), strict=True))
 
     def parts(self, node: Node) -> list[Part]:
-        return [self.part(match) for match in matches(node)] if isinstance(node, Attention) else []
+        return [self.part(match) for match in matches(node)] if isinstance(node, AttentionNode) else []
 
     def part(self, match: Match) -> Part:
         keys, queries = self.view(match.key), self.view(match.query)
@@ -116,8 +116,8 @@ class _Lowering:
 
     def count(self, layer: int, i: int) -> None:
         node = self.graph.nodes[i]
-        parts = matches(node) if isinstance(node, Attention) else ()
-        label = f"count {self.names.condition(parts)}" if isinstance(node, Attention) else "count positions"
+        parts = matches(node) if isinstance(node, AttentionNode) else ()
+        label = f"count {self.names.condition(parts)}" if isinstance(node, AttentionNode) else "count positions"
         self.network.check_count(label, self.most(i))
         self.noise.check_counter(label, node, self.most(i))
         self.shares[i] = self.network.count(layer, self.parts(node), self.fact("count", i, label))

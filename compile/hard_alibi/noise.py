@@ -13,9 +13,9 @@ from typing import NoReturn
 
 from compile.errors import CompileError
 from compile.front.matches import matches
-from compile.front.schedule import COUNTERS, Schedule, attended, decodes
+from compile.front.schedule import COUNTERS, Placements, attended, decodes
 from compile.hard_alibi.network import ROUNDING, SHARP
-from rasp.graph import Attention, Delay, Node
+from rasp.graph import AttentionNode, Delay, Node
 
 LOUD = 1e-3  # noise that no map hands on
 
@@ -23,7 +23,7 @@ LOUD = 1e-3  # noise that no map hands on
 class Noise:
     """Estimated total error of every register of a plan."""
 
-    def __init__(self, plan: Schedule, dtype: str) -> None:
+    def __init__(self, plan: Placements, dtype: str) -> None:
         self.plan, self.dtype = plan, dtype
         self.counted = _lead_into_counts(plan)
         self.of: dict[int, float] = {}
@@ -64,7 +64,7 @@ class Noise:
             self._refuse(label, most)
 
     def _of_parts(self, node: Node) -> float:
-        parts = matches(node) if isinstance(node, Attention) else ()
+        parts = matches(node) if isinstance(node, AttentionNode) else ()
         return sum(self.at(m.key) + self.at(m.query) for m in parts)
 
     def _refuse(self, label: str, most: int) -> NoReturn:
@@ -72,7 +72,7 @@ class Noise:
         raise CompileError(f"{label}: rounding in {self.dtype} blurs what is counted (to {most}); use {better}")
 
 
-def _lead_into_counts(plan: Schedule) -> set[int]:
+def _lead_into_counts(plan: Placements) -> set[int]:
     """The maps whose values are counted, directly or shifted."""
     found: set[int] = set()
     stack: list[int] = []

@@ -11,7 +11,7 @@ import numpy as np
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from compile.transformer.transformer import Tokens, Transformer
+    from compile.transformer.transformer import Prompts, Transformer
 
 SUFFIXES = (".pdf", ".svg", ".png")
 MOST_LABELS = 60  # tokens named on an axis; beyond it they would overlap
@@ -21,7 +21,7 @@ PANEL = 2.3  # inches
 
 def attention_figure(
     model: Transformer,
-    tokens: Tokens,
+    tokens: Prompts,
     heads: Sequence[tuple[int, int]] | None = None,
     path: str | Path | None = None,
     *,

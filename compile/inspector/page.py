@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 
 from compile.inspector.collect import collect
-from compile.transformer.transformer import Tokens, Transformer
+from compile.transformer.transformer import Prompts, Transformer
 from rasp.formats.json import from_json
 from rasp.machines.machine import TuringMachine, sep
 
@@ -50,7 +50,7 @@ class Inspection:
 
 def inspect(
     model: Transformer,
-    tokens: Tokens,
+    tokens: Prompts,
     *,
     against: Transformer | None = None,
     truth: Sequence[int] | None = None,
@@ -85,7 +85,7 @@ def inspect(
     )
 
 
-def _checked(tokens: Tokens) -> np.ndarray:
+def _checked(tokens: Prompts) -> np.ndarray:
     row = np.asarray(tokens)
     if row.ndim != 1 or row.dtype.kind not in "iu" or not len(row):
         raise ValueError(f"tokens are {row.ndim}-dimensional {row.dtype} and {row.size} in all; give one row of ids.")

@@ -13,7 +13,7 @@ from typing import Any
 from compile.errors import CompileError
 from compile.front.domains import Capacity
 from compile.front.record import record_program
-from compile.front.schedule import Schedule
+from compile.front.schedule import Placements
 from compile.readings import View
 from compile.source import Built, Source, check_flags
 from compile.tracr.assemble import Assembled, assemble
@@ -67,7 +67,7 @@ class TracrBackend:
     def longest(self, options: TracrOptions) -> int | None:
         return options.longest
 
-    def lower(self, plan: Schedule, options: TracrOptions) -> TracrPlan:
+    def lower(self, plan: Placements, options: TracrOptions) -> TracrPlan:
         _need_tracr()
         return make_plan(plan)
 

@@ -20,7 +20,7 @@ import numpy as np
 from compile.errors import CompileError
 from compile.front.domains import apply
 from compile.front.matches import Match, matches
-from compile.front.naming import Names
+from compile.front.naming import NodeNames
 from compile.tracr.plan import RegisterView, TracrPlan, heads_of
 from compile.transformer.annotations import Fact
 from rasp.graph import Count, Delay, Kqv
@@ -33,7 +33,7 @@ ALARM = 100.0  # logit of "a count ran over", far above the 1 of an answer
 SHARPEST = 2**17  # slope times range of a step that reads a mean: beyond it float32 blurs the step
 
 Direction = Any  # tracr's BasisDirection
-Matrix = dict[tuple[Direction, Direction], float]
+SparseMatrix = dict[tuple[Direction, Direction], float]
 
 
 @dataclass
@@ -42,11 +42,11 @@ class CraftHead:
 
     fact: Fact
     coldness: float = COLDNESS
-    scores: Matrix = field(default_factory=lambda: defaultdict(float))
-    ranks: Matrix = field(default_factory=dict)
+    scores: SparseMatrix = field(default_factory=lambda: defaultdict(float))
+    ranks: SparseMatrix = field(default_factory=dict)
     finest: int = 1  # how many ranks share half a match
     bos_score: float = 0.5
-    moves: Matrix = field(default_factory=lambda: defaultdict(float))
+    moves: SparseMatrix = field(default_factory=lambda: defaultdict(float))
     bos_moves: dict[Direction, float] = field(default_factory=dict)
 
     def key_size(self) -> int:
@@ -74,7 +74,7 @@ class Directions:
 
         self.plan = plan
         self.make = BasisDirection
-        self.words = Names(plan.graph)
+        self.words = NodeNames(plan.graph)
         self.one = BasisDirection("one")
         self.bos = BasisDirection("tokens", COMPILER_BOS)
         self.overflow = BasisDirection("overflow")

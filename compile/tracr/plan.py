@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from compile.front.domains import values_of
-from compile.front.schedule import EMBEDDING, Form, Schedule, decodes
+from compile.front.schedule import EMBEDDING, Form, Placements, decodes
 from rasp.graph import Delay, Graph
 
 EMBEDDED = ("input", "full", "indices")
@@ -29,7 +29,7 @@ class RegisterView:
 class TracrPlan:
     """When each register is written (half layers, as in `Schedule`), and how every node is read."""
 
-    def __init__(self, schedule: Schedule) -> None:
+    def __init__(self, schedule: Placements) -> None:
         self.schedule, self.program = schedule, schedule.program
         self.graph: Graph = schedule.graph
         self.times: dict[int, int] = {}
@@ -76,7 +76,7 @@ class TracrPlan:
         return {self.schedule[j].register for j in self.schedule.reads(i)}
 
 
-def make_plan(schedule: Schedule) -> TracrPlan:
+def make_plan(schedule: Placements) -> TracrPlan:
     plan = TracrPlan(schedule)
     for i in schedule.kept:
         plan.times[i] = _earliest(plan, i)

@@ -23,8 +23,8 @@ LARGEST_SIZE = 2**24  # of any one dimension
 MOST_PARAMETERS = 2**33  # 32 GB of float32: more is a damaged file or a mistake, not a model for this program
 
 
-Entry = TypeVar("Entry")
-PerHead = Sequence[Entry] | Sequence[Sequence[Entry]]  # the same in every layer, or per layer
+Setting = TypeVar("Setting")
+PerHead = Sequence[Setting] | Sequence[Sequence[Setting]]  # the same in every layer, or per layer
 
 
 class LayerShape(NamedTuple):
@@ -109,7 +109,7 @@ class TransformerConfig:
         ends += (self.max_positions or 0) * ENCODINGS[self.encoding].trains_positions
         return self.d_model * (inside + ends)
 
-    def note(self, name: str, kind: type[Entry]) -> Entry:
+    def note(self, name: str, kind: type[Setting]) -> Setting:
         """What `extra` has under this name."""
         found = self.extra.get(name)
         if not isinstance(found, kind):

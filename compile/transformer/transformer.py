@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from compile.sparse import SparseEngine
 
 OnePrompt = Sequence[int] | np.ndarray
-Tokens = OnePrompt | Sequence[OnePrompt] | Tensor
+Prompts = OnePrompt | Sequence[OnePrompt] | Tensor
 
 
 class SummaryRow(NamedTuple):
@@ -48,7 +48,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
     """Tokens (B, T) -> logits (B, T, outputs). `config` says everything but the weights."""
 
     @torch.no_grad()
-    def predict(self, tokens: Tokens, engine: str = "auto") -> np.ndarray:
+    def predict(self, tokens: Prompts, engine: str = "auto") -> np.ndarray:
         """The next token at every position: an array of the shape of `tokens`, which is (T,) or (B, T).
 
         `engine` is "torch", "sparse" (compiled weights looked up, see `engines`) or "auto": sparse for long texts.
@@ -73,7 +73,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
 
     def generate(
         self,
-        prompts: Tokens,
+        prompts: Prompts,
         count: int,
         stop: int | Collection[int] | None = None,
         *,
@@ -158,7 +158,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
 
     def stream(
         self,
-        prompts: Tokens | Sequence[OnePrompt],
+        prompts: Prompts | Sequence[OnePrompt],
         count: int,
         stop: int | Collection[int] | None = None,
         *,
@@ -194,7 +194,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
             through_torch(reason)
             yield from self.stream([*prompt, *written], count - len(written), stops, engine="torch")
 
-    def run_with_cache(self, tokens: Tokens) -> tuple[Tensor, dict[str, Tensor]]:
+    def run_with_cache(self, tokens: Prompts) -> tuple[Tensor, dict[str, Tensor]]:
         """Logits, and every activation by its TransformerLens name (these include a prepended token's position)."""
         cache: dict[str, Tensor] = {}
 
@@ -204,7 +204,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
 
         return self.run_seen(tokens, record), cache
 
-    def run_with_hooks(self, tokens: Tokens, hooks: Mapping[str, Callable[[Tensor], Tensor | None]]) -> Tensor:
+    def run_with_hooks(self, tokens: Prompts, hooks: Mapping[str, Callable[[Tensor], Tensor | None]]) -> Tensor:
         """Logits after each named activation was replaced by what its function returns (None: left as it is)."""
         waiting = set(hooks)
 
@@ -220,7 +220,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
             raise ValueError(f"no activation is called {sorted(waiting)}; run_with_cache lists the names there are.")
         return logits
 
-    def run_seen(self, tokens: Tokens, see: Hook) -> Tensor:
+    def run_seen(self, tokens: Prompts, see: Hook) -> Tensor:
         batch = self.with_prepended(self.as_input(np.atleast_2d(_as_array(tokens))))
         logits = self.unembed(self.residual(batch, see=see))
         return logits[:, self.prepended :]
@@ -273,7 +273,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
         return saving.load_weights_and_config(cls, folder, str(options.get("map_location", "cpu")))
 
 
-def _as_array(tokens: Tokens) -> np.ndarray:
+def _as_array(tokens: Prompts) -> np.ndarray:
     array = tokens.detach().cpu().numpy() if isinstance(tokens, Tensor) else np.asarray(tokens)
     if array.size == 0:
         array = array.astype(np.int64)
@@ -286,7 +286,7 @@ def _stops(stop: int | Collection[int] | None) -> list[int]:
     return sorted(stop) if isinstance(stop, Collection) else [] if stop is None else [stop]
 
 
-def _as_rows(prompts: Tokens) -> tuple[bool, list[list[int]]]:
+def _as_rows(prompts: Prompts) -> tuple[bool, list[list[int]]]:
     """Whether it was a single prompt, and the prompts as lists, which may differ in length."""
     single = len(prompts) == 0 or np.ndim(prompts[0]) == 0
     rows = [prompts] if single else prompts

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from rasp import full, kqv, mask, seq_map, shift_right, where
-from rasp.core import Function, Predicate
+from rasp.core import Function
 from rasp.library import equals, firsts, gt, has_seen, index_select
 
 PLUS, IS, START, STOP = -1, -2, -3, -4
@@ -40,7 +40,7 @@ class NaiveInterpreter:
     def seq_map(self, x: Any, y: Any, func: Function) -> Any:
         return _naive([func(a, b) for a, b in zip(x, y, strict=False)])
 
-    def select(self, k: Any, q: Any, pred: Predicate, causal: bool) -> Any:
+    def select(self, k: Any, q: Any, pred: Function, causal: bool) -> Any:
         size = len(k)
         chosen = np.zeros((size, size), dtype=bool)
         for i in range(size):
@@ -59,7 +59,7 @@ class NaiveInterpreter:
         best = np.max if reduction == "max" else np.min
         return _naive([best(v[np.flatnonzero(row)]) if row.any() else default for row in A])
 
-    def kqv(self, k: Any, q: Any, v: Any, pred: Predicate, default: int, reduction: str) -> Any:
+    def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Any:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
 

@@ -31,7 +31,7 @@ class Measured:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class StockComparison:
     symbols: int
     states: int
     steps: int
@@ -54,16 +54,16 @@ def _row(name: str, unit: str, value: float, baseline: float | None = None) -> d
     return {"name": name, "value": value, "unit": unit, "baseline": baseline, "ratio": ratio}
 
 
-def compare_with_stock(sizes: Iterable[Sequence[int]] = SIZES, steps: int = 4, seed: int = 0) -> list[Comparison]:
+def compare_with_stock(sizes: Iterable[Sequence[int]] = SIZES, steps: int = 4, seed: int = 0) -> list[StockComparison]:
     """Both compilers on random machines and the trace of a tape with one cell, the shortest there is."""
     return [_compare(symbols, states, steps, seed) for symbols, states in sizes]
 
 
-def _compare(symbols: int, states: int, steps: int, seed: int) -> Comparison:
+def _compare(symbols: int, states: int, steps: int, seed: int) -> StockComparison:
     machine = TuringMachine.random(symbols=symbols, states=states, seed=seed)
     tape = machine.encode([machine.symbols[0]], 0, machine.states[0])
     trace = np.asarray(machine.trace(tape, steps))
-    return Comparison(symbols, states, steps, len(trace), _ours(machine, trace, steps), _stock(machine, trace))
+    return StockComparison(symbols, states, steps, len(trace), _ours(machine, trace, steps), _stock(machine, trace))
 
 
 def computed_rows(

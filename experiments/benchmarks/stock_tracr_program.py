@@ -10,7 +10,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from rasp.graph import Aggregate, Attention, Count, Delay, Full, Graph, Indices, Input, Kqv, Map, Node, Select, Width
+from rasp.graph import (
+    Aggregate,
+    AttentionNode,
+    Count,
+    Delay,
+    Full,
+    Graph,
+    Indices,
+    Input,
+    Kqv,
+    Map,
+    Node,
+    Select,
+    Width,
+)
 from rasp.scalar import Expr, evaluate, evaluate_int
 
 
@@ -49,7 +63,7 @@ def _translate(node: Node, args: list[Any]) -> Any:
     raise NotImplementedError(f"{node} has no counterpart in tracr")
 
 
-def _select_of(node: Attention, args: list[Any]) -> Any:
+def _select_of(node: AttentionNode, args: list[Any]) -> Any:
     return _select(node.function, args[: node.keys], args[node.keys :])
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import sys
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.versions import versions
+from rasp.progress import Progress, StageProgress
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -24,6 +25,13 @@ MachineArgument = Annotated[
         "or random:SYMBOLSxSTATES:SEED.",
         show_default=False,
     ),
+]
+TapeArgument = Annotated[
+    str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
+]
+StepsOption = Annotated[int, typer.Option("--steps", "-t", help="Stop here if it has not halted.")]
+TagsOption = Annotated[
+    bool | None, typer.Option("--tags/--no-tags", help="Tag the cells so that no n-gram repeats. Default: if compiled.")
 ]
 INTERRUPTED = 130  # exit code
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
@@ -80,14 +88,14 @@ def screen() -> Console:
 
 
 @contextmanager
-def progress_bar(what: str, total: int | None = None) -> Iterator[Callable[[int, int], None]]:
+def progress_bar(what: str, total: int | None = None) -> Iterator[Progress]:
     """A progress bar on standard error, told (done, total); gone when the work is done."""
     with stage_bar(what, total) as tell:
         yield lambda done, of: tell(what, done, of)
 
 
 @contextmanager
-def stage_bar(first: str, total: int | None = None) -> Iterator[Callable[[str, int, int], None]]:
+def stage_bar(first: str, total: int | None = None) -> Iterator[StageProgress]:
     """The same for work in stages, told (stage, done, total)."""
     from rich.console import Console
     from rich.progress import (

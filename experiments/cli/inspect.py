@@ -7,7 +7,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PrecisionOption, ThreadsOption, print_json
+from experiments.cli.common import (
+    JsonOption,
+    NOption,
+    PrecisionOption,
+    StepsOption,
+    TagsOption,
+    TapeArgument,
+    ThreadsOption,
+    print_json,
+)
 from experiments.files import need_output
 
 if TYPE_CHECKING:
@@ -16,18 +25,12 @@ if TYPE_CHECKING:
 ModelArgument = Annotated[
     str | None, typer.Argument(help="`compiled`, the folder of a model, or the name of a shipped checkpoint.")
 ]
-MachineArgument = Annotated[
+ShownMachineArgument = Annotated[
     str | None, typer.Argument(help="The machine to run, as for `run`. Default: the one the model was made for.")
-]
-TapeArgument = Annotated[
-    str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
 ]
 AgainstOption = Annotated[str | None, typer.Option(help="A second model, shown beside the first on the same trace.")]
 GalleryOption = Annotated[
     Path | None, typer.Option(help="Write a page for every gallery machine and an index into this folder instead.")
-]
-TagsOption = Annotated[
-    bool | None, typer.Option("--tags/--no-tags", help="Tag the cells so that no n-gram repeats. Default: if compiled.")
 ]
 FreeOption = Annotated[bool, typer.Option("--free", help="Show what the model writes by itself, right or wrong.")]
 
@@ -43,9 +46,9 @@ def register(app: typer.Typer) -> None:
 
 def inspect(
     model: ModelArgument = None,
-    machine: MachineArgument = None,
+    machine: ShownMachineArgument = None,
     tape: TapeArgument = None,
-    steps: Annotated[int, typer.Option("--steps", "-t", help="Stop here if it has not halted.")] = 20,
+    steps: StepsOption = 20,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="The page. Default: inspector.html")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     against: AgainstOption = None,

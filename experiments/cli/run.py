@@ -12,6 +12,9 @@ from experiments.cli.common import (
     MachineArgument,
     PackingOption,
     PrecisionOption,
+    StepsOption,
+    TagsOption,
+    TapeArgument,
     ThreadsOption,
     print_json,
     progress_bar,
@@ -27,10 +30,6 @@ if TYPE_CHECKING:
 
 MOST_LINES = 240  # longer runs are shown by their beginning and end
 
-TapeArgument = Annotated[
-    str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
-]
-StepsOption = Annotated[int, typer.Option("--steps", "-t", help="Stop here if it has not halted.")]
 OnOption = Annotated[
     str,
     typer.Option(
@@ -39,10 +38,6 @@ OnOption = Annotated[
     ),
 ]
 EngineOption = Annotated[str, typer.Option(help="How rasp runs: jit, stream, graph, eager or reference.")]
-TagsOption = Annotated[
-    bool | None,
-    typer.Option("--tags/--no-tags", help="Tag the cells so that no n-gram repeats. Default: only if `compiled`."),
-]
 RoomOption = Annotated[
     bool | None,
     typer.Option("--room/--no-room", help="Add blanks so that the head stays on the tape. Default: if it can halt."),

@@ -12,8 +12,8 @@ from experiments.comparison.cost import Cost, cost, flops_per_token, with_ratios
 from experiments.comparison.measure import Comparison, compare, fresh_tapes, repetitive_tapes
 from experiments.comparison.simulators import (
     Description,
-    Learned,
-    Program,
+    LearnedSimulator,
+    ProgramSimulator,
     Simulator,
     TrueMachine,
     describe,
@@ -29,9 +29,9 @@ __all__ = [
     "Disagreement",
     "Failure",
     "KINDS",
-    "Learned",
+    "LearnedSimulator",
     "PLACES",
-    "Program",
+    "ProgramSimulator",
     "Simulator",
     "Trial",
     "TrueMachine",

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 import numpy.typing as npt
 
-from experiments.comparison.simulators import Description, IntArray, Program
+from experiments.comparison.simulators import Description, IntArray, ProgramSimulator
 from proofs_check.sampled.batched import wrong_by_repeat
 from rasp import TuringMachine
 from rasp.machines.tape import sep
@@ -58,9 +58,9 @@ def check_written(who: Description, machine: TuringMachine, truth: IntArray, wri
     return checks
 
 
-def _program(who: Description, machine: TuringMachine) -> Program:
+def _program(who: Description, machine: TuringMachine) -> ProgramSimulator:
     assert who.n is not None and who.packing is not None
-    return Program(machine, who.n, who.packing)
+    return ProgramSimulator(machine, who.n, who.packing)
 
 
 # --- a compiled model is its program ----------------------------------------------------------------------------------

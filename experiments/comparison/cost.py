@@ -12,7 +12,7 @@ from torch import nn
 
 from compile.transformer import Transformer
 from compile.transformer.model import Block
-from experiments.comparison.simulators import IntArray, Learned, Simulator
+from experiments.comparison.simulators import IntArray, LearnedSimulator, Simulator
 from rasp.machines.tape import sep
 
 COMPARED = ("parameters", "nonzero", "flops_per_token", "tokens_per_second", "bytes", "cache_bytes", "seconds_to_make")
@@ -52,7 +52,7 @@ def cost(name: str, simulator: Simulator, tapes: IntArray, seconds_to_make: floa
 
 def _sizes(simulator: Simulator, seen: int) -> dict[str, int]:
     model: Any = simulator
-    if isinstance(simulator, Learned):
+    if isinstance(simulator, LearnedSimulator):
         model, seen = simulator.model, min(seen, simulator.context)
     if not isinstance(model, nn.Module):
         return {}

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.summary import (
+    Record,
     Results,
-    Row,
     anatomies,
     digits,
     inductions,
@@ -141,7 +141,7 @@ def _training(results: Results) -> str:
     return f"Trained on for {found['recipe']['steps']} steps, a compiled model {' and '.join(parts)}."
 
 
-def _rates(runs: Sequence[Row]) -> str:
+def _rates(runs: Sequence[Record]) -> str:
     return " and ".join(rate_text(run["rate"]) for run in runs)
 
 

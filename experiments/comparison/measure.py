@@ -14,7 +14,7 @@ import numpy as np
 from compile.transformer import Transformer
 from experiments.comparison.anatomy import anatomy
 from experiments.comparison.checks import Checks
-from experiments.comparison.simulators import Description, IntArray, Learned, Simulator, describe
+from experiments.comparison.simulators import Description, IntArray, LearnedSimulator, Simulator, describe
 from experiments.comparison.trials import BoolArray, Trial, attempt
 from experiments.evaluation.evaluate import fresh_rng, has_repeat
 from experiments.evaluation.results import result
@@ -147,7 +147,7 @@ def compare(simulators: Mapping[str, Simulator], machine: TuringMachine, tapes: 
 def need_machine(who: Description, simulator: Simulator, machine: TuringMachine) -> None:
     """Refuse what was made for another machine: its errors would say nothing."""
     own = getattr(simulator, "machine", None)
-    model = simulator.model if isinstance(simulator, Learned) else simulator
+    model = simulator.model if isinstance(simulator, LearnedSimulator) else simulator
     if isinstance(model, Transformer):
         own = machine_of(model)
     if isinstance(own, TuringMachine) and own != machine:

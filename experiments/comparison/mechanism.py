@@ -55,7 +55,7 @@ WORTH = 0.1  # of next-tape accuracy lost without the head, well beyond the nois
 
 
 @dataclass(frozen=True)
-class Traces:
+class TraceRows:
     """Rows `tape sep next-tape sep`, filled up with sep, and the places whose next token belongs to the answer."""
 
     tokens: IntArray  # (rows, T)
@@ -72,7 +72,7 @@ class Traces:
         return np.arange(self.tokens.shape[1]) < 2 * self.widths[:, None]
 
 
-def one_step_traces(machine: TuringMachine, shortest: int, longest: int, count: int, seed: int = 0) -> Traces:
+def one_step_traces(machine: TuringMachine, shortest: int, longest: int, count: int, seed: int = 0) -> TraceRows:
     """Fresh tapes of lengths shortest..longest, in turn, each with its successor."""
     if not 1 <= shortest < longest or count < 2:
         raise ValueError(
@@ -87,13 +87,13 @@ def one_step_traces(machine: TuringMachine, shortest: int, longest: int, count: 
     inside = np.arange(pairs.shape[2]) < widths
     tokens = np.full((count, len(places)), sep, dtype=np.int64)
     tokens[places < 2 * widths] = pairs[np.stack((inside, inside), axis=1)]
-    return Traces(tokens, (places >= widths - 1) & (places < 2 * widths - 1))
+    return TraceRows(tokens, (places >= widths - 1) & (places < 2 * widths - 1))
 
 
 # --------------------------------------------------------------------------------------------------------- attention
 
 
-def attention(model: Transformer, traces: Traces) -> list[FloatArray]:
+def attention(model: Transformer, traces: TraceRows) -> list[FloatArray]:
     """For every layer the attention (queries, heads, T) of the answer's places; prepended tokens are left out."""
     with torch.inference_mode():
         _, cache = model.run_with_cache(traces.tokens)
@@ -132,7 +132,7 @@ def overlaps(learned: FloatArray, compiled: FloatArray) -> FloatArray:
     return np.stack(rows)
 
 
-def shuffled_queries(traces: Traces, rng: np.random.Generator) -> IntArray:
+def shuffled_queries(traces: TraceRows, rng: np.random.Generator) -> IntArray:
     """For every query (in order of rows and places) one at the same place of a row of another length; -1: none."""
     rows, places = np.nonzero(traces.queries)
     widths = traces.widths[rows]
@@ -149,7 +149,7 @@ def shuffled_queries(traces: Traces, rng: np.random.Generator) -> IntArray:
 
 
 @dataclass(frozen=True)
-class Match:
+class HeadMatch:
     """A learned head beside a compiled one; `shift` is how many tokens later it attends."""
 
     layer: int
@@ -173,15 +173,15 @@ class HeadMatches:
     head: int
     label: str
     window: int | None
-    layers: list[list[Match]]
+    layers: list[list[HeadMatch]]
     role: str = ""
 
     @property
-    def all(self) -> list[Match]:
+    def all(self) -> list[HeadMatch]:
         return [match for layer in self.layers for match in layer]
 
     @property
-    def best(self) -> Match:
+    def best(self) -> HeadMatch:
         return max(self.all, key=lambda match: match.agreement)
 
     def to_dict(self) -> dict[str, Any]:
@@ -193,7 +193,7 @@ class HeadMatches:
 
 
 def compare_heads(
-    learned: Transformer, compiled: Transformer, traces: Traces, seed: int = 0
+    learned: Transformer, compiled: Transformer, traces: TraceRows, seed: int = 0
 ) -> tuple[list[HeadMatches], int]:
     """All learned heads beside every compiled head; and how many queries they were compared on."""
     layers, theirs = attention(learned, traces), attention(compiled, traces)
@@ -211,16 +211,18 @@ def compare_heads(
     return found, int(fair.sum())
 
 
-def _beside(layer: int, learned: FloatArray, attended: FloatArray, kept: IntArray, shuffled: IntArray) -> list[Match]:
+def _beside(
+    layer: int, learned: FloatArray, attended: FloatArray, kept: IntArray, shuffled: IntArray
+) -> list[HeadMatch]:
     """Every head of one learned layer beside one compiled head."""
     if not len(kept):
-        return [Match(layer, head, 0.0, 0.0, 0, 0.0) for head in range(learned.shape[1])]
+        return [HeadMatch(layer, head, 0.0, 0.0, 0, 0.0) for head in range(learned.shape[1])]
     together = overlaps(learned[kept], attended[kept])
     chance = np.mean([overlaps(learned[other[kept]], attended[kept]) for other in shuffled], axis=0).max(axis=0)
     plain = together[SHIFTS.index(0)]
     at = together.argmax(axis=0)
     return [
-        Match(layer, h, float(together[at[h], h]), float(chance[h]), SHIFTS[at[h]], float(plain[h]))
+        HeadMatch(layer, h, float(together[at[h], h]), float(chance[h]), SHIFTS[at[h]], float(plain[h]))
         for h in range(learned.shape[1])
     ]
 
@@ -239,7 +241,7 @@ class Ablation:
     lost: float
 
 
-def ablate(model: Transformer, traces: Traces) -> tuple[float, list[Ablation]]:
+def ablate(model: Transformer, traces: TraceRows) -> tuple[float, list[Ablation]]:
     """Next-tape accuracy of the model, and of the model with each head's output replaced by its mean.
 
     The traces are given and every prediction of the answer must be right: exactly when greedy decoding would be.
@@ -267,7 +269,7 @@ def _put(head: int, value: Tensor, z: Tensor) -> Tensor:
     return z
 
 
-def _right(model: Transformer, traces: Traces, logits: Tensor) -> BoolArray:
+def _right(model: Transformer, traces: TraceRows, logits: Tensor) -> BoolArray:
     said = model.output_tokens[logits.argmax(dim=-1)].cpu().numpy()
     return ((said[:, :-1] == traces.tokens[:, 1:]) | ~traces.queries[:, :-1]).all(axis=1)
 
@@ -288,7 +290,7 @@ class Induction:
     shift: int
     lost_when_ablated: float
     verdict: str  # found, partly, not found
-    others: list[Match]  # heads that attend as much alike, perhaps at another shift: one lookup shared by several
+    others: list[HeadMatch]  # heads that attend as much alike, perhaps at another shift: one lookup shared by several
 
 
 @dataclass(frozen=True)
@@ -308,7 +310,7 @@ class Mechanism:
 
 
 def mechanism(
-    learned: Transformer, compiled: Transformer, traces: Traces, name: str = "lean n=4", seed: int = 0
+    learned: Transformer, compiled: Transformer, traces: TraceRows, name: str = "lean n=4", seed: int = 0
 ) -> Mechanism:
     """Everything about the heads of two models that read the same tokens."""
     heads, tokens = compare_heads(learned, compiled, traces, seed)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -17,9 +16,9 @@ from experiments.files import need_folder
 from experiments.machines import read_machine
 from experiments.versions import versions
 from proofs_check.sampled.pool import available_cores
+from rasp.progress import Progress
 
 MOST_WORKERS = 4  # each holds the models of one machine
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)

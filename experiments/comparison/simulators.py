@@ -75,7 +75,7 @@ class TrueMachine:
 
 
 @dataclass(frozen=True)
-class Program:
+class ProgramSimulator:
     """The paper's RASP program, compiled to machine code. It hashes n + 1 tokens."""
 
     machine: TuringMachine
@@ -105,7 +105,7 @@ def steps_needed(machine: TuringMachine, tapes: Sequence[Any] | IntArray, n: int
 
 
 @dataclass(frozen=True)
-class Learned:
+class LearnedSimulator:
     """A checkpoint as `evaluate` runs it: it sees its training context, which loses its oldest tokens when full.
 
     Leave the window away with `checkpoint.model`, which is a simulator by itself.
@@ -115,7 +115,7 @@ class Learned:
     context: int
 
     @classmethod
-    def of(cls, checkpoint: Checkpoint) -> Learned:
+    def of(cls, checkpoint: Checkpoint) -> LearnedSimulator:
         return cls(checkpoint.model, checkpoint.context)
 
     def generate(self, prompts: IntArray, count: int) -> Sequence[IntArray]:
@@ -158,9 +158,9 @@ class Description:
 def describe(name: str, simulator: Simulator) -> Description:
     if isinstance(simulator, TrueMachine):
         return Description(name, "machine")
-    if isinstance(simulator, Program):
+    if isinstance(simulator, ProgramSimulator):
         return Description(name, "program", simulator.n, packing=simulator.packing)
-    if isinstance(simulator, Learned):
+    if isinstance(simulator, LearnedSimulator):
         return Description(name, "learned")
     extra = simulator.config.extra if isinstance(simulator, Transformer) else {}
     if isinstance(simulator, Transformer) and {"backend", "n", "machine"} <= set(extra):

@@ -25,11 +25,12 @@ from experiments.comparison.finetuning import finetune_compiled
 from experiments.comparison.measure import Comparison, compare, fresh_tapes, repetitive_tapes
 from experiments.comparison.mechanism import mechanism_of
 from experiments.comparison.pages import write_pages
-from experiments.comparison.simulators import IntArray, Program, Simulator, TrueMachine, steps_needed
+from experiments.comparison.simulators import IntArray, ProgramSimulator, Simulator, TrueMachine, steps_needed
 from experiments.comparison.subjects import LONG, ROLLOUT_AT, Settings, Subject, distinct
 from proofs_check.sampled.pool import open_pool
 from rasp import TuringMachine
 from rasp.formats.json import to_json
+from rasp.progress import Progress
 
 COST_TAPES = 16  # written together when speed is measured
 
@@ -57,7 +58,7 @@ def study_machine(
 
 
 def programs(machine: TuringMachine, ns: Sequence[int]) -> dict[str, Simulator]:
-    return {"machine": TrueMachine(machine), **{f"program n={n}": Program(machine, n) for n in ns}}
+    return {"machine": TrueMachine(machine), **{f"program n={n}": ProgramSimulator(machine, n) for n in ns}}
 
 
 def over_seeds(
@@ -204,7 +205,7 @@ def study(
     command: str = "",
     versions: Mapping[str, str] | None = None,
     tell: Tell = lambda _: None,
-    progress: Callable[[int, int], None] = lambda done, total: None,
+    progress: Progress = lambda done, total: None,
 ) -> dict[str, Any]:
     """All machines, `workers` at a time in processes of their own. Raises if a promise does not hold."""
     if not subjects:
@@ -235,7 +236,7 @@ def from_compiled(subject: Subject, settings: Settings, tell: Tell) -> dict[str,
     return {"machine": subject.name, **found.to_dict()}
 
 
-def in_parallel(work: Sequence[Work], workers: int, tell: Tell, progress: Callable[[int, int], None]) -> list[Any]:
+def in_parallel(work: Sequence[Work], workers: int, tell: Tell, progress: Progress) -> list[Any]:
     """What each piece of work gives, in order. With several workers nobody is told of their steps."""
     found = {}
     do = partial(_do, work, tell if workers == 1 else None)

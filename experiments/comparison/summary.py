@@ -12,7 +12,7 @@ from typing import Any
 from experiments.evaluation.results import wilson
 
 Results = dict[str, Any]
-Row = dict[str, Any]
+Record = dict[str, Any]
 FEW = 10  # groups with fewer tapes than this say nothing
 MADE = ("program", "compiled")  # compiled models equal their program at every token: that is asserted, not averaged
 
@@ -31,7 +31,7 @@ class Family:
         return f"n{self.n}" if self.n else self.kind
 
 
-def family_of(simulator: Row) -> Family:
+def family_of(simulator: Record) -> Family:
     kind, n = simulator["kind"], simulator["n"]
     if kind == "machine":
         return Family(0, "true machine", kind)
@@ -73,7 +73,7 @@ def rate_text(rate: float) -> str:
     return f"{rate:f}".rstrip("0").rstrip(".")
 
 
-def over_machines(rows: Sequence[Row]) -> Share:
+def over_machines(rows: Sequence[Record]) -> Share:
     shares = [row["accuracy"] for row in rows]
     examples = sum(row["examples"] for row in rows)
     mean = sum(shares) / len(shares)
@@ -82,7 +82,7 @@ def over_machines(rows: Sequence[Row]) -> Share:
     return Share(mean, min(shares), max(shares), len(rows), examples)
 
 
-def pooled(rows: Iterable[Row]) -> tuple[int, int]:
+def pooled(rows: Iterable[Record]) -> tuple[int, int]:
     """(right, of): tapes counted together, whichever machine they are from."""
     known = list(rows)
     return sum(round(row["accuracy"] * row["examples"]) for row in known), sum(row["examples"] for row in known)
@@ -100,7 +100,7 @@ def programs_of(results: Results) -> list[Family]:
     return [family for family in families(results) if family.kind == "program"]
 
 
-def rows_of(results: Results, family: Family, section: str = "accuracy", **wanted: Any) -> list[Row]:
+def rows_of(results: Results, family: Family, section: str = "accuracy", **wanted: Any) -> list[Record]:
     """The rows of one family in a section, with the machine each is of. A program's own come before its compilations'.
 
     Compiled models say what their program says, so they add nothing to an average of it.
@@ -170,12 +170,12 @@ def backends_of(results: Results, family: Family) -> list[str]:
 
 
 @dataclass(frozen=True)
-class Table:
+class ShareTable:
     columns: list[str]
     rows: list[tuple[Family, list[Share | None]]]
 
 
-def summary_table(results: Results) -> Table:
+def summary_table(results: Results) -> ShareTable:
     """Whole next tapes by length, then the longest rollout."""
     all_times, at = times_of(results), rollout_times(results)
     columns = [length_text(results, times) for times in all_times]
@@ -185,7 +185,7 @@ def summary_table(results: Results) -> Table:
         cells = [found.get(times) for times in all_times]
         rows.append((family, [*cells, rolled[max(rolled)] if rolled else None] if at else cells))
     steps = max((max(rollouts(results, family), default=1) for family in families(results)), default=1)
-    return Table([*columns, f"{steps} steps at {length_text(results, at)}"] if at else columns, rows)
+    return ShareTable([*columns, f"{steps} steps at {length_text(results, at)}"] if at else columns, rows)
 
 
 def label(results: Results, family: Family) -> str:
@@ -234,19 +234,19 @@ def telling_gram(results: Results, family: Family) -> int | None:
     return best if best is not None and sizes[best] >= FEW else None
 
 
-def anatomies(results: Results, family: Family) -> Row | None:
+def anatomies(results: Results, family: Family) -> Record | None:
     """The counts of one family's errors, added up over machines."""
     rows = rows_of(results, family, "anatomy")
     if not rows:
         return None
-    added: Row = {key: sum(row[key] for row in rows) for key in ("wrong", "tapes")}
+    added: Record = {key: sum(row[key] for row in rows) for key in ("wrong", "tapes")}
     for key in ("places", "kinds"):
         names = dict.fromkeys(name for row in rows for name in row[key])
         added[key] = {name: sum(row[key].get(name, 0) for row in rows) for name in names}
     return added
 
 
-def inductions(results: Results) -> list[Row]:
+def inductions(results: Results) -> list[Record]:
     """Of every machine with a learned model, what became of the compiled match head."""
     return [machine["mechanism"]["induction"] for machine in results["machines"] if machine.get("mechanism")]
 

@@ -6,7 +6,6 @@ itself. The contract names that error from the problem alone (`proofs_check.task
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict, dataclass
 from functools import partial
@@ -18,9 +17,9 @@ from compile import Transformer, compile_task
 from proofs_check.tasks import actual_first_wrong, predicted_first_wrong
 from rasp.programs.problems import Problem, text_tokens
 from rasp.programs.tasks import TaskProgram, task_program
+from rasp.progress import Progress
 
 PROBLEMS = 288  # per length, as in the paper
-Progress = Callable[[int, int], None]
 
 
 @dataclass(frozen=True, kw_only=True)

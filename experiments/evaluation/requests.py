@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -18,8 +18,7 @@ from experiments.evaluation.shipped import FOLDER, find, shipped, shipping
 from experiments.files import need_folder, write_json
 from experiments.models import use_precision
 from experiments.versions import versions
-
-Progress = Callable[[int, int], None]
+from rasp.progress import Progress
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -5,12 +5,12 @@ Each corner is a sweep of the sharp theorem (any horizon, so also past base**n),
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 from proofs_check.programs import Predictions
 from proofs_check.sampled.report import Report
 from proofs_check.sampled.sweep import verify
+from rasp.progress import Progress
 
 
 @dataclass(frozen=True)
@@ -48,9 +48,7 @@ SHOWS_IN = {
 }
 
 
-def verify_corners(
-    machines: int = 200, seed: int = 0, progress: Callable[[int, int], None] | None = None
-) -> dict[str, Report]:
+def verify_corners(machines: int = 200, seed: int = 0, progress: Progress | None = None) -> dict[str, Report]:
     """The report of every corner, by its name."""
     found = {}
     for done, corner in enumerate(CORNERS):

@@ -20,7 +20,7 @@ from multiprocessing.context import SpawnContext, SpawnProcess
 from types import ModuleType
 from typing import Any, Protocol
 
-Function = Callable[[int], Any]
+ItemFunction = Callable[[int], Any]
 MAX_LOSSES = 3  # so often in a row may workers die before anything is finished
 
 
@@ -31,7 +31,7 @@ class PoolError(ConnectionError):
 class Pool(Protocol):
     @property
     def workers(self) -> int: ...
-    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]: ...
+    def map(self, function: ItemFunction, items: Iterable[int]) -> Iterator[tuple[int, Any]]: ...
     def __enter__(self) -> Pool: ...
     def __exit__(self, *error: object) -> None: ...
 
@@ -49,7 +49,7 @@ def available_cores() -> int:
 class InProcess:
     workers = 1
 
-    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+    def map(self, function: ItemFunction, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         for item in items:
             yield item, function(item)
 
@@ -73,7 +73,7 @@ class LocalPool:
     def _start(self) -> ProcessPoolExecutor:
         return ProcessPoolExecutor(self.workers, mp_context=_Spawn(), initializer=_prepare_worker)
 
-    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+    def map(self, function: ItemFunction, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         waiting, losses = dict.fromkeys(items), 0
         while waiting:
             finished = 0
@@ -92,7 +92,7 @@ class LocalPool:
                 self._executor.shutdown(wait=False, cancel_futures=True)
                 self._executor = self._start()
 
-    def _map_once(self, function: Function, items: list[int]) -> Iterator[tuple[int, Any]]:
+    def _map_once(self, function: ItemFunction, items: list[int]) -> Iterator[tuple[int, Any]]:
         """Keeps a few chunks per worker in the queue; the rest wait here, so that little is lost when stopped."""
         rest = iter(items)
         running: dict[Future[Any], int] = {}
@@ -151,7 +151,7 @@ def _die_with_parent() -> None:
 MOST_IN_A_TASK = 16
 
 
-def _each(function: Function, items: list[int]) -> list[tuple[int, Any]]:
+def _each(function: ItemFunction, items: list[int]) -> list[tuple[int, Any]]:
     return [(item, function(item)) for item in items]
 
 
@@ -173,7 +173,7 @@ class DaskPool:
                 "`dask scheduler` and `dask worker ADDRESS`, or leave out --dask"
             ) from None
 
-    def map(self, function: Function, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
+    def map(self, function: ItemFunction, items: Iterable[int]) -> Iterator[tuple[int, Any]]:
         from distributed import as_completed
 
         waiting = list(items)

@@ -23,11 +23,10 @@ from proofs_check.sampled.pool import Pool, available_cores, open_pool
 from proofs_check.sampled.report import CHUNK, Report, Sweep, Tally
 from proofs_check.shrink import counterexample
 from rasp.machines.simulate import batch_traces, random_tables, random_tapes
+from rasp.progress import Progress
 
 MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
-
-Progress = Callable[[int, int], None]
 
 
 def verify(

@@ -22,7 +22,7 @@ class Caught:
 
 
 @dataclass(frozen=True)
-class Row:
+class LemmaResult:
     """One lemma: `result` is proved, refuted or unknown; `queries` is how many formulas were put to the solver."""
 
     name: str
@@ -42,7 +42,7 @@ class Row:
 @dataclass(frozen=True)
 class ProofReport:
     program: str
-    lemmas: tuple[Row, ...]
+    lemmas: tuple[LemmaResult, ...]
     versions: dict[str, str]
 
     @property
@@ -89,7 +89,7 @@ class _Told:
         self.done += 1
 
 
-def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told: _Told) -> Row:
+def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told: _Told) -> LemmaResult:
     told(program.name)
     outcome = check(one, program, timeout)
     caught = []
@@ -97,7 +97,7 @@ def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told:
         told(mutant.name)
         against = check(one, mutant, timeout)
         caught.append(Caught(mutant.name, against.result, str(against.witness or "")))
-    return Row(
+    return LemmaResult(
         one.name,
         one.claim,
         one.scope,

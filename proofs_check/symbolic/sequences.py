@@ -27,7 +27,7 @@ from proofs_check.symbolic.terms import (
     term,
 )
 from rasp.arithmetic import Kind
-from rasp.core import Function, Predicate
+from rasp.core import Function
 from rasp.operators import Operators
 from rasp.predicates import classify
 from rasp.scalar import Expr, Scalar, arg, as_int, capture, const, operate, truth
@@ -103,7 +103,7 @@ class Positional(_Maps):
     def indices(self, x: Terms) -> Terms:
         return Terms(range(len(x)))
 
-    def select(self, k: Terms, q: Terms, pred: Predicate, causal: bool) -> SelectorMatrix:
+    def select(self, k: Terms, q: Terms, pred: Function, causal: bool) -> SelectorMatrix:
         e = truth(capture(pred, 2, [k.kind, q.kind], truth=True))
         size = len(k)
         return SelectorMatrix(
@@ -117,7 +117,7 @@ class Positional(_Maps):
         seen = ([(chosen, x) for chosen, x in zip(row, v, strict=True) if chosen is not False] for row in A.rows)
         return Terms(_reduce(pairs, int(default), reduction) for pairs in seen)
 
-    def kqv(self, k: Terms, q: Terms, v: Terms, pred: Predicate, default: int, reduction: str) -> Terms:
+    def kqv(self, k: Terms, q: Terms, v: Terms, pred: Function, default: int, reduction: str) -> Terms:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
 
@@ -286,7 +286,7 @@ class AnyLength(_Maps):
     def indices(self, x: Local) -> Local:
         return Local(self, lambda p: p, limit=x.limit)
 
-    def select(self, k: Local, q: Local, pred: Predicate, causal: bool) -> LocalSelector:
+    def select(self, k: Local, q: Local, pred: Function, causal: bool) -> LocalSelector:
         if not causal:
             raise NoMeaning("a selector that is not causal looks at the future, which a position of any input has not")
         return LocalSelector((k, q, truth(capture(pred, 2, [k.kind, q.kind], truth=True))))
@@ -316,7 +316,7 @@ class AnyLength(_Maps):
             return self.full(v, default)
         return Local(self, lambda p: _delayed(v, p, distance, int(default)), v.is_bool and default == 0, v.limit)
 
-    def kqv(self, k: Local, q: Local, v: Local, pred: Predicate, default: int, reduction: str) -> Any:
+    def kqv(self, k: Local, q: Local, v: Local, pred: Function, default: int, reduction: str) -> Any:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
     def _distance(self, A: LocalSelector) -> int | None:

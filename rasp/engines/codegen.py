@@ -22,7 +22,7 @@ LONG = 16  # delays beyond this many tokens are kept in a ring rather than in va
 SHALLOW = 40  # nested parentheses up to which a function is written where it is used
 
 
-class Memory(Protocol):
+class SpelledMemory(Protocol):
     """How a target spells the memory of an attention whose cost must not grow with the context."""
 
     native: bool  # whether integers wrap around by themselves
@@ -47,13 +47,13 @@ class Code:
     output: str = "0"
 
 
-def generate_code(graph: Graph, memory: Memory) -> Code:
+def generate_code(graph: Graph, memory: SpelledMemory) -> Code:
     """Code for a simplified graph. Inputs are `x0, x1, ..`, the position is `i`."""
     return _Generator(graph, memory).generate()
 
 
 class _Generator:
-    def __init__(self, graph: Graph, memory: Memory) -> None:
+    def __init__(self, graph: Graph, memory: SpelledMemory) -> None:
         self.graph, self.memory = graph, memory
         self.code = Code(names=Names(tables=graph.tables()))  # in the graph's order
         self.speller = Speller(self.code.names, memory.native, self.code.body.append)

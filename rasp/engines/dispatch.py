@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from rasp.arithmetic import array_kind, cut, cut_array
+from rasp.core import Program
 from rasp.engines.eager import numbers
 from rasp.engines.reference import Plain
 from rasp.errors import EngineError, ProgramError
@@ -16,8 +17,7 @@ from rasp.rewrite import simplify
 from rasp.sequences import sequence
 from rasp.tracing import trace
 
-Program = Callable[..., Any]
-Arrays = Sequence[np.ndarray]
+Inputs = Sequence[np.ndarray]
 
 
 def run(program: Program, *sequences: Any, engine: str = "eager") -> np.ndarray:
@@ -34,34 +34,34 @@ def check_engine(engine: str) -> None:
         raise EngineError(f"engine {engine!r} is not one of {', '.join(ENGINES)}")
 
 
-def _reference(program: Program, arrays: Arrays) -> np.ndarray:
+def _reference(program: Program, arrays: Inputs) -> np.ndarray:
     with np.errstate(all="ignore"):
         return _whole_numbers(program(*(Plain(a.tolist()) for a in arrays)))
 
 
-def _eager(program: Program, arrays: Arrays) -> np.ndarray:
+def _eager(program: Program, arrays: Inputs) -> np.ndarray:
     return _whole_numbers(program(*(numbers(a) for a in arrays)))
 
 
-def _graph(program: Program, arrays: Arrays) -> np.ndarray:
+def _graph(program: Program, arrays: Inputs) -> np.ndarray:
     graph = _traced(program, arrays)
     looks_ahead = any(isinstance(node, Select) and not node.causal for node in graph.nodes)
     return (graph if looks_ahead else simplify(graph)).run(*arrays)
 
 
-def _stream(program: Program, arrays: Arrays) -> np.ndarray:
+def _stream(program: Program, arrays: Inputs) -> np.ndarray:
     from rasp.engines.stream import Stream
 
     return Stream(simplify(_traced(program, arrays))).run(*arrays)
 
 
-def _jit(program: Program, arrays: Arrays) -> np.ndarray:
+def _jit(program: Program, arrays: Inputs) -> np.ndarray:
     from rasp.engines.jit import Kernel
 
     return Kernel(simplify(_traced(program, arrays))).predict(*arrays)
 
 
-ENGINES: dict[str, Callable[[Program, Arrays], np.ndarray]] = {
+ENGINES: dict[str, Callable[[Program, Inputs], np.ndarray]] = {
     "reference": _reference,
     "eager": _eager,
     "graph": _graph,
@@ -70,7 +70,7 @@ ENGINES: dict[str, Callable[[Program, Arrays], np.ndarray]] = {
 }
 
 
-def _traced(program: Program, arrays: Arrays) -> Graph:
+def _traced(program: Program, arrays: Inputs) -> Graph:
     return trace(program, len(arrays), [array_kind(a) for a in arrays])
 
 

@@ -28,7 +28,6 @@ from rasp.arithmetic import (
     number,
 )
 from rasp.core import Function
-from rasp.core import Predicate as PredicateFunction
 from rasp.errors import ProgramError
 from rasp.operators import Operators
 from rasp.predicates import Predicate, classify
@@ -117,7 +116,7 @@ class Eager:
             x, y = x[:length], y[:length]
         return _map(func, x, y)
 
-    def select(self, k: Any, q: Any, pred: PredicateFunction, causal: bool) -> Array:
+    def select(self, k: Any, q: Any, pred: Function, causal: bool) -> Array:
         k, q = _aligned(k, q)
         return selector_matrix(_condition(pred, k, q), [k], [q], causal)
 
@@ -128,7 +127,7 @@ class Eager:
         v = _given(v)
         return numbers(reduce_matrix(np.asarray(A), v, _default(default, v, reduction), reduction))
 
-    def kqv(self, k: Any, q: Any, v: Any, pred: PredicateFunction, default: int, reduction: str) -> Array:
+    def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Array:
         k, q = _aligned(k, q)
         v = _given(v)
         if len(v) != len(k):
@@ -182,11 +181,11 @@ def _map(func: Function, *arrays: Array) -> Array:
     return function(*arrays).view(Numbers)  # type: ignore[no-any-return]
 
 
-def _condition(pred: PredicateFunction, k: Array, q: Array) -> Expr:
+def _condition(pred: Function, k: Array, q: Array) -> Expr:
     return truth(capture(pred, 2, [array_kind(k), array_kind(q)], truth=True))
 
 
-def _classified(pred: PredicateFunction, k: Array, q: Array) -> Predicate:
+def _classified(pred: Function, k: Array, q: Array) -> Predicate:
     def found() -> Predicate:
         predicate = classify(_condition(pred, k, q))
         return replace(predicate, condition=_EQUAL) if predicate.condition == _EQUAL else predicate

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from rasp.arithmetic import Number, apply, apply_unary, constant, cut, mean, number, wrap
-from rasp.core import Function, Predicate
+from rasp.core import Function
 from rasp.errors import ProgramError
 from rasp.operators import Operators
 from rasp.values import call, value
@@ -95,7 +95,7 @@ class Reference:
     def seq_map(self, x: Plain, y: Plain, func: Function) -> Plain:
         return Plain(cut(call(func, a, b)) for a, b in zip(x, y, strict=False))
 
-    def select(self, k: Plain, q: Plain, pred: Predicate, causal: bool) -> Matrix:
+    def select(self, k: Plain, q: Plain, pred: Function, causal: bool) -> Matrix:
         keys, queries, size = [value(a) for a in k], [value(a) for a in q], len(k)
         return Matrix(
             [
@@ -114,7 +114,7 @@ class Reference:
         seen = ([x for x, chosen in zip(v, row, strict=True) if chosen] for row in A.rows)
         return Plain(self._reduce(values, otherwise, reduction) for values in seen)
 
-    def kqv(self, k: Plain, q: Plain, v: Plain, pred: Predicate, default: int, reduction: str) -> Plain:
+    def kqv(self, k: Plain, q: Plain, v: Plain, pred: Function, default: int, reduction: str) -> Plain:
         return self.aggr(self.select(k, q, pred, True), v, default, reduction)
 
     @staticmethod

@@ -32,7 +32,7 @@ from rasp.machines.validation import (
 )
 from rasp.scalar import Table
 
-__all__ = ["Configuration", "InvalidMachine", "InvalidTape", "Run", "TuringMachine", "bos", "empt", "eos", "sep"]
+__all__ = ["Configuration", "InvalidMachine", "InvalidTape", "RunResult", "TuringMachine", "bos", "empt", "eos", "sep"]
 
 Transitions = Mapping[tuple[str, str], tuple[str, str, str]]
 Bounce = Mapping[tuple[str, str], str]
@@ -40,7 +40,7 @@ LEFT, RIGHT = 0, 1
 
 
 @dataclass(frozen=True)
-class Run:
+class RunResult:
     """Where a run on an endless tape ended. Cell 0 is the first cell given.
 
     `cells` are the cells `left .. right`, which cover the input and everywhere the head has been.
@@ -323,7 +323,7 @@ class TuringMachine:
         tape[head], tape[to] = tape[to], then
         return to
 
-    def run(self, cells: Iterable[str] = (), head: int = 0, steps: int = 10_000, state: str | None = None) -> Run:
+    def run(self, cells: Iterable[str] = (), head: int = 0, steps: int = 10_000, state: str | None = None) -> RunResult:
         """Run on a tape blank on both sides without end, until a final state or `steps` steps.
 
         `rasp.machines.simulate.run` is the same, a hundred times faster.
@@ -339,7 +339,7 @@ class TuringMachine:
             head += 1 if direction == "R" else -1
             left, right, done = min(left, head), max(right, head), done + 1
         after = tuple(tape.get(i, self.blank) for i in range(left, right + 1))
-        return Run(done, now in self.final, now, after, head, left, right, self.blank)
+        return RunResult(done, now in self.final, now, after, head, left, right, self.blank)
 
     def with_room(self, tape: Iterable[SupportsIndex], steps: int) -> list[int]:
         """The tape with the fewest blanks added on either side for `steps` steps without touching an end."""

@@ -25,7 +25,7 @@ HORIZON = 10_000  # steps looked ahead to find out how much room a machine needs
 
 
 @dataclass(frozen=True)
-class Certificate:
+class NoRepeatCertificate:
     """Why no tape of this machine ever has a repeated (n+1)-gram: what was gone through, all of it without a twin."""
 
     head_positions: int
@@ -83,12 +83,12 @@ class Simulable:
             raise InvalidTape("the tags of this tape are not those it was encoded with")
         return Configuration(tuple(name for name, _ in pairs), here.head, here.state)
 
-    def certify(self) -> Certificate:
+    def certify(self) -> NoRepeatCertificate:
         """Go through all kinds of tapes and all rules; raises AssertionError at the first that breaks the argument."""
         grams = sum(_check_no_twins(self.tags, head, self.n + 1) for head in range(-1, self.cells + 1))
         for (state, read), (write, _, _) in self.machine.transitions.items():
             assert plain_name(read)[1] == plain_name(write)[1], f"{state} on {read} writes {write}: another tag"
-        return Certificate(self.cells + 2, grams, len(self.machine.transitions))
+        return NoRepeatCertificate(self.cells + 2, grams, len(self.machine.transitions))
 
     def _best_origin(self, cells: list[str], head: int, state: str | None) -> int:
         left, right = _extent(self.original, cells, head, state, self.cells)

@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 
 from rasp.machine_code import compiled
-from rasp.machines.machine import Run, TuringMachine, default_names
+from rasp.machines.machine import RunResult, TuringMachine, default_names
 from rasp.machines.tape import MARKERS, InvalidTape, bos, eos, sep
 from rasp.machines.validation import InvalidMachine, check_count, check_size
 
@@ -168,7 +168,7 @@ def _trace_kernel(packed, bits, final, start, out):  # type: ignore[no-untyped-d
 
 def run(
     machine: TuringMachine, cells: Iterable[str] = (), head: int = 0, steps: int = 10_000, state: str | None = None
-) -> Run:
+) -> RunResult:
     """What `machine.run` returns, for long runs."""
     given = np.array([machine.symbol_token(name) for name in cells], dtype=np.int64)
     now = machine.start_token if state is None else machine.state_token(state)
@@ -189,7 +189,7 @@ def run(
         origin += room
     name, (head, left, right) = machine.vocabulary[place[0]], (int(i) - origin for i in place[1:])
     after = tuple(machine.vocabulary[t] for t in tape[left + origin : right + origin + 1].tolist())
-    return Run(done, bool(final[place[0]]), name, after, head, left, right, machine.blank)
+    return RunResult(done, bool(final[place[0]]), name, after, head, left, right, machine.blank)
 
 
 @compiled

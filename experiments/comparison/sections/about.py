@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.sections.pieces import duration, facts, folded, table, text
-from experiments.comparison.summary import Results, Row, length_text, times_of
+from experiments.comparison.summary import Record, Results, length_text, times_of
 
 INSPECTOR = """<p>Compiled and learned model side by side on one trace, with every head's attention, step by step. Any
 other trace: <code>turing-programs inspect compiled MACHINE TAPE --no-tags --n 4 --against CHECKPOINT</code>.</p>"""
@@ -47,7 +47,7 @@ def method(results: Results) -> str:
 
 def _counts(results: Results) -> str:
     """Tapes per machine, by length: the fewest and the most that a machine's simulators of a kind were given."""
-    given: dict[str, list[Row]] = {}
+    given: dict[str, list[Record]] = {}
     for machine in results["machines"]:
         kinds = {
             sim["name"]: f"compiled: {sim['backend']}" if sim["backend"] else sim["kind"]
@@ -64,7 +64,7 @@ def _counts(results: Results) -> str:
     return table(["tapes per machine", *(length_text(results, times) for times in columns)], body)
 
 
-def _range(rows: Sequence[Row], times: float, machines: int) -> str:
+def _range(rows: Sequence[Record], times: float, machines: int) -> str:
     here = [row for row in rows if row["times"] == times]
     if not here:
         return "–"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.comparison.sections.pieces import duration, note, short, table, text
-from experiments.comparison.summary import Results, Row
+from experiments.comparison.summary import Record, Results
 
 COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
     "parameters": ("parameters", short),
@@ -37,9 +37,9 @@ def cost(results: Results) -> str:
     return table(["", *(title for title, _ in COSTS.values())], body, kinds) + note(words)
 
 
-def rows_by_name(results: Results) -> dict[str, list[Row]]:
+def rows_by_name(results: Results) -> dict[str, list[Record]]:
     """Of all machines: learned models together, the others by their names."""
-    found: dict[str, list[Row]] = {}
+    found: dict[str, list[Record]] = {}
     for machine in results["machines"]:
         kinds = {sim["name"]: sim["kind"] for sim in machine["simulators"]}
         for row in machine["cost"]:
@@ -48,7 +48,7 @@ def rows_by_name(results: Results) -> dict[str, list[Row]]:
     return found
 
 
-def _mean(rows: Sequence[Row], key: str) -> float | None:
+def _mean(rows: Sequence[Record], key: str) -> float | None:
     known = [row[key] for row in rows if row.get(key) is not None]
     return sum(known) / len(known) if known else None
 

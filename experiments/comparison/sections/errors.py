@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from experiments.comparison.anatomy import KINDS, PLACES
 from experiments.comparison.sections.pieces import facts, folded, note, swatch, text
 from experiments.comparison.sections.tapes import example_html
-from experiments.comparison.summary import Family, Results, Row, anatomies, families, family_of
+from experiments.comparison.summary import Family, Record, Results, anatomies, families, family_of
 from rasp.formats.json import from_json
 
 AT_FIRST = 7  # examples shown before one asks for more
@@ -27,7 +27,7 @@ def anatomy(results: Results) -> str:
     return "".join(parts) + folded("What the words mean", facts(meanings)) + _examples(results)
 
 
-def _bars(wrong: Sequence[tuple[Family, Row]], key: str) -> str:
+def _bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
     names = list(dict.fromkeys(name for _, counts in wrong for name in counts[key]))
     lines = []
     for family, counts in wrong:

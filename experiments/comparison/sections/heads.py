@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.sections.pieces import folded, note, table, text, verdict
-from experiments.comparison.summary import Results, Row, digits
+from experiments.comparison.summary import Record, Results, digits
 
 WORDS = """<p>The compiled program ({compiled}) finds its place by one head, <code>{label}</code>: it attends to the
 place on the last tape whose last tokens are those just written, as an induction head does. Has training found the
@@ -35,7 +35,7 @@ def mechanism(results: Results) -> str:
     )
 
 
-def _verdict_row(machine: Row) -> list[str]:
+def _verdict_row(machine: Record) -> list[str]:
     row = machine["mechanism"]["induction"]
     shift, others = row.get("shift", 0), row.get("others", ())
     small = [f"{abs(shift)} token{'s' * (abs(shift) > 1)} {'after' if shift > 0 else 'before'}"] if shift else []
@@ -50,14 +50,14 @@ def _verdict_row(machine: Row) -> list[str]:
     ]
 
 
-def _head_name(row: Row) -> str:
+def _head_name(row: Record) -> str:
     return f"layer {row['layer']}, head {row['head']}"
 
 
 # --- maps -------------------------------------------------------------------------------------------------------------
 
 
-def _maps(machine: Row) -> str:
+def _maps(machine: Record) -> str:
     """How much each learned head attends like the match head, and what is lost without it."""
     found = machine["mechanism"]
     match = next(head for head in found["heads"] if head["label"] == found["induction"]["label"])
@@ -86,7 +86,7 @@ def _cell(value: float) -> str:
     return f'<td{strong} style="--v: {min(1.0, max(0.0, value)):.3f}" title="{value:.3f}">{shown}</td>'
 
 
-def _cross(machine: Row, unfolded: bool) -> str:
+def _cross(machine: Record, unfolded: bool) -> str:
     """Compiled heads as rows, learned heads as columns."""
     heads = machine["mechanism"]["heads"]
     top = "".join(f'<th colspan="{len(row)}">layer {layer}</th>' for layer, row in enumerate(heads[0]["matches"]))
@@ -98,7 +98,7 @@ def _cross(machine: Row, unfolded: bool) -> str:
     return folded(text(machine["name"]), made, unfolded)
 
 
-def _bars(head: Row) -> str:
+def _bars(head: Record) -> str:
     cells = []
     for layer, (found, chance) in enumerate(zip(head["matches"], head["baseline"], strict=True)):
         for index, (a, b) in enumerate(zip(found, chance, strict=True)):

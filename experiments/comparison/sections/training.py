@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.sections.pieces import note, short, table, text, verdict
-from experiments.comparison.summary import Results, Row, digits, rate_text
+from experiments.comparison.summary import Record, Results, digits, rate_text
 
 WORDS = """<p>The compiled <code>lean n={n}</code> model of {machine}, written into the weights of a trainable one
 (RMSNorm before every part, GELU, no biases; {parameters} parameters), says the same as before: {mismatches} of
@@ -38,13 +38,13 @@ def from_compiled(results: Results) -> str:
     return words + table(head, body) + note(NOTE)
 
 
-def _row(run: Row) -> list[str]:
+def _row(run: Record) -> list[str]:
     name = "from scratch" if run["start"] == "scratch" else "trained on"
     first = f"{name}<small>rate {rate_text(run['rate'])}, {run['steps']} steps</small>"
     return [first, *_shares(run["after"]), f"{run['relative_change']['all']:.2g}", _verdict(run)]
 
 
-def _verdict(run: Row) -> str:
+def _verdict(run: Record) -> str:
     if run["start"] == "scratch":
         return ""
     if run["keeps"]:
@@ -52,5 +52,5 @@ def _verdict(run: Row) -> str:
     return verdict("some" if run["generalises"] else "bad", f"lost up to {digits(run['lost'])}")
 
 
-def _shares(rows: Sequence[Row]) -> list[str]:
+def _shares(rows: Sequence[Record]) -> list[str]:
     return [f"{digits(row['accuracy'])}<small>{digits(row['low'])} – {digits(row['high'])}</small>" for row in rows]
