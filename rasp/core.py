@@ -20,7 +20,7 @@ from typing import Any, Protocol
 from rasp.errors import ProgramError
 
 Function = Callable[..., Any]
-Program = Callable[..., Any]  # from sequences to a sequence
+Program = Callable[..., object]  # from sequences to a sequence
 REDUCTIONS = ("mean", "max", "min")
 
 

@@ -44,7 +44,7 @@ class Anything:
     """In place of what is imported for type checkers only."""
 
 
-NAMES = {"Figure": Anything, "SparseEngine": Anything, "Tokens": Anything, "Transformer": Transformer}
+NAMES = {"Figure": Anything, "SparseEngine": Anything, "Prompts": Anything, "Transformer": Transformer}
 
 
 def mentions_any(hint: Any) -> bool:
