@@ -21,7 +21,7 @@ from experiments.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from experiments.training import TrainingRequest
+    from experiments.training import Recipe, TrainingRequest
 
 OutputOption = Annotated[
     Path | None, typer.Option("-o", "--output", help="Folder of the run.", show_default="runs/NAME")
@@ -43,7 +43,8 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs train tm-tiny  ·  "
         "turing-programs train tm-cpu --machine-seed 3 --minutes 20  ·  "
-        "turing-programs train tm-cpu --resume  ·  torchrun --nproc_per_node 2 -m experiments.cli train tm-cpu"
+        "turing-programs train tm-cpu --resume  ·  turing-programs train paper-addition --dry-run  ·  "
+        "torchrun --nproc_per_node 2 -m experiments.cli train tm-cpu"
     )(train)
     app.command(epilog="Example:  turing-programs reproduce tm-0")(reproduce)
 
@@ -56,6 +57,7 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Of weights and data.")] = None,
     machine_seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Which random machine, of tm-*.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows of a step.")] = None,
+    accumulate: Annotated[int | None, typer.Option(help="Parts of a step, one after the other: less memory.")] = None,
     context: Annotated[int | None, typer.Option(help="Tokens of a row.")] = None,
     lengths: Annotated[str | None, typer.Option(help="Training lengths, such as 2-20.")] = None,
     encoding: EncodingOption = None,
@@ -66,6 +68,7 @@ def train(
     save_minutes: SaveOption = 2.0,
     precision: PrecisionOption = None,
     threads: ThreadsOption = None,
+    dry_run: Annotated[bool, typer.Option("--dry-run", help="Only say what it would take.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Train a transformer on one of the paper's tasks, from a preset."""
@@ -76,6 +79,7 @@ def train(
         seed=seed,
         machine_seed=machine_seed,
         batch=batch,
+        accumulate=accumulate,
         context=context,
         lengths=None if lengths is None else read_range(lengths),
         encoding=encoding,
@@ -94,7 +98,10 @@ def train(
         threads=threads,
         command=command_line(),
     )
-    run(request, json)
+    if dry_run:
+        print_size(name, request.new_recipe(), json)
+    else:
+        run(request, json)
 
 
 def reproduce(
@@ -122,6 +129,24 @@ def reproduce(
         command=command_line(),
     )
     run(request, json)
+
+
+def print_size(name: str, recipe: Recipe, json: bool) -> None:
+    from experiments.training.sizing import SPEEDS, size_of
+
+    size = size_of(recipe)
+    if json:
+        print_json({"preset": name, **size.to_dict(SPEEDS), "versions": versions()})
+        return
+    gib = 2**30
+    typer.echo(
+        f"{name}: {size.parameters:,} parameters, {size.steps:,} steps of {size.tokens_per_step:,} tokens, "
+        f"{size.flops_per_step:.3g} FLOPs each, {size.flops:.3g} in all\n"
+        f"memory {size.bytes / gib:.2f} GiB: weights {size.weight_bytes / gib:.2f}, gradients "
+        f"{size.gradient_bytes / gib:.2f}, optimizer {size.optimizer_bytes / gib:.2f}, average "
+        f"{size.average_bytes / gib:.2f}, activations {size.activation_bytes / gib:.2f}\n"
+        + ", ".join(f"{size.hours(speed):,.1f} h at {speed:.0e} FLOP/s" for speed in SPEEDS)
+    )
 
 
 def command_line() -> str:

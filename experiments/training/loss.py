@@ -11,5 +11,9 @@ def weighted_cross_entropy(logits: Tensor, targets: Tensor, weights: Tensor) -> 
     share of every token that is wanted (with one dimension more)."""
     scores = logits.flatten(0, -2).float()
     wanted = targets.flatten(0, -2) if targets.dim() == logits.dim() else targets.flatten()
-    shares = weights.flatten()
-    return (F.cross_entropy(scores, wanted, reduction="none") * shares).sum() / shares.sum().clamp(min=1)
+    return (F.cross_entropy(scores, wanted, reduction="none") * weights.flatten()).sum() / counted(weights)
+
+
+def counted(weights: Tensor) -> Tensor:
+    """What the mean divides by."""
+    return weights.sum().clamp(min=1)

@@ -31,6 +31,7 @@ class Recipe:
     length_decay: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
     batch: int  # rows of a step, over all processes
+    accumulate: int = 1  # parts that a step's rows are taken in, one after the other, where memory is short
     steps: int
     optimizer: str = "muon"  # muon: on the matrices inside the layers, and AdamW on the rest
     rate: float = 3e-3  # peak, of AdamW
@@ -61,7 +62,7 @@ class Recipe:
             raise ValueError(f"optimizer is {self.optimizer!r}; choose one of {', '.join(OPTIMIZERS)}")
         if self.precision not in PRECISIONS:
             raise ValueError(f"precision is {self.precision!r}; choose one of {', '.join(PRECISIONS)}")
-        for name in ("context", "batch", "steps", "probe_every"):
+        for name in ("context", "batch", "accumulate", "steps", "probe_every"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not 0 <= self.ema < 1 or not 0 < self.length_decay <= 1:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import math
+from contextlib import nullcontext
 from dataclasses import replace
 from typing import Any
 
@@ -13,7 +14,7 @@ from torch import Tensor
 
 from compile.transformer import Transformer, TransformerConfig
 from experiments.devices import autocast, choose_device
-from experiments.training.loss import weighted_cross_entropy
+from experiments.training.loss import counted, weighted_cross_entropy
 from experiments.training.optimizers import Average, make_optimizers, set_rates
 from experiments.training.packing import Batch, Packing
 from experiments.training.recipe import Recipe
@@ -42,12 +43,7 @@ class Trainer:
     ) -> None:
         """With `fresh` weights, whatever the recipe starts with."""
         self.recipe, self.accelerator, self.precision = recipe, accelerator, precision
-        share, left = divmod(recipe.batch, accelerator.num_processes)
-        if left:
-            raise ValueError(
-                f"a batch of {recipe.batch} rows cannot be shared by {accelerator.num_processes} "
-                "processes; use a multiple"
-            )
+        share = rows_of_a_process(recipe, accelerator.num_processes)
         practice = recipe.make_practice()
         self.packing = Packing(practice, recipe.lengths, share, recipe.context, recipe.seed, recipe.length_decay)
         soft = practice.soft_targets
@@ -55,8 +51,9 @@ class Trainer:
         self.model = (recipe.changed(start="") if fresh else recipe).make_model().to(accelerator.device)
         self.optimizers = make_optimizers(self.model, recipe)
         self.average = Average(self.model.parameters(), recipe.ema)
-        compiled = recipe.compiled and accelerator.device.type == "cuda"
-        running = torch.compile(self.model) if compiled else self.model
+        # aot_eager needs no C compiler and speeds nothing up: the road of `compiled`, where there is no GPU
+        backend = "inductor" if accelerator.device.type == "cuda" else "aot_eager"
+        running = torch.compile(self.model, backend=backend) if recipe.compiled else self.model
         self.running = accelerator.prepare_model(running)
         self.steps_done = 0
         self.seconds = 0.0
@@ -69,14 +66,10 @@ class Trainer:
     def step(self) -> tuple[float, float]:
         """One update; the loss before it, and the norm of the gradient."""
         scale_slopes(self.model, self.recipe.slope_scale.at(self.steps_done))
-        inputs, labels, weights = (torch.from_numpy(x).to(self.accelerator.device) for x in self.batch())
         set_rates(self.optimizers, self.recipe, self.steps_done)
         self.model.draw_places((1_000_003 * self.recipe.seed + self.steps_done + 1) % 2**32)
-        with autocast(self.accelerator.device.type, self.precision):
-            loss = self.loss(inputs, labels, weights.float())
-        self.accelerator.backward(loss)
-        norm = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip)
-        value, size = loss.item(), norm.item()
+        value = self.backward()
+        size = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip).item()
         if not (math.isfinite(value) and math.isfinite(size)):
             raise NotFinite(value, size, self.steps_done + 1)
         for optimizer in self.optimizers.values():
@@ -86,13 +79,28 @@ class Trainer:
         self.steps_done += 1
         return value, size
 
+    def backward(self) -> float:
+        """The loss on this step's rows, whose gradient is left in the weights; part after part, or all at once."""
+        inputs, labels, weights = (torch.from_numpy(x).to(self.accelerator.device) for x in self.batch())
+        columns = (inputs, labels, weights.float())
+        parts = list(zip(*(column.chunk(self.recipe.accumulate) for column in columns), strict=True))
+        value = 0.0
+        for part in parts:
+            waiting = self.accelerator.no_sync(self.running) if part is not parts[-1] else nullcontext()
+            with waiting:  # processes exchange their gradients once a step
+                with autocast(self.accelerator.device.type, self.precision):
+                    loss = self.loss(*part) * (counted(part[2]) / counted(columns[2]))
+                self.accelerator.backward(loss)
+            value += loss.item()
+        return value
+
     def loss(self, inputs: Tensor, labels: Tensor, weights: Tensor) -> Tensor:
         """Only the places that count go through the last layer, except where a compiler wants fixed shapes."""
         targets = labels if self.soft_targets is None else self.soft_targets[labels]
         if self.recipe.compiled:
             return weighted_cross_entropy(self.running(inputs), targets, weights)
-        counted = weights > 0
-        return weighted_cross_entropy(self.running(inputs, counted), targets[counted], weights[counted])
+        wanted = weights > 0
+        return weighted_cross_entropy(self.running(inputs, wanted), targets[wanted], weights[wanted])
 
     # ---- weights and state
 
@@ -166,6 +174,15 @@ class Trainer:
         self.steps_done, self.seconds = notes["steps_done"], notes["seconds"]
         scale_slopes(self.model, self.slope_scale)
         self.curve, self.probes = notes["curve"], notes["probes"]
+
+
+def rows_of_a_process(recipe: Recipe, processes: int) -> int:
+    if recipe.batch % (processes * recipe.accumulate):
+        raise ValueError(
+            f"a batch of {recipe.batch} rows cannot be shared by {processes} process(es), each in {recipe.accumulate} "
+            "part(s); use a multiple"
+        )
+    return recipe.batch // processes
 
 
 def with_slopes(config: TransformerConfig, scale: float) -> TransformerConfig:

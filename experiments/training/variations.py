@@ -22,6 +22,7 @@ class Variation:
     seed: int | None = None
     machine_seed: int | None = None
     batch: int | None = None
+    accumulate: int | None = None
     context: int | None = None
     lengths: tuple[int, int] | None = None
     encoding: str | None = None
@@ -30,7 +31,7 @@ class Variation:
     precision: str | None = None
 
     def of(self, recipe: Recipe) -> Recipe:
-        plain = {name: getattr(self, name) for name in ("seed", "batch", "context", "precision")}
+        plain = {name: getattr(self, name) for name in ("seed", "batch", "accumulate", "context", "precision")}
         varied = recipe.changed(**{name: value for name, value in plain.items() if value is not None})
         if self.lengths is not None:
             varied = with_lengths(varied, self.lengths)
