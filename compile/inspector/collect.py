@@ -133,13 +133,13 @@ def _registers(recorder: Recorder, model: Transformer) -> dict[str, Any] | None:
         "stages": recorder.stages,
         "names": [r.name for r in recorder.registers],
         "values": [list(r.values) for r in recorder.registers],
-        "tokens": [_holds_tokens(r, model.config.vocabulary) for r in recorder.registers],
+        "tokens": [holds_tokens(r, model.config.vocabulary) for r in recorder.registers],
         "index": pack(readings[..., 0].astype(np.uint16)),
         "amount": pack(readings[..., 1]),
     }
 
 
-def _holds_tokens(register: Register, vocabulary: int) -> bool:
+def holds_tokens(register: Register, vocabulary: int) -> bool:
     """Whether numbers in this register are tokens: all of them can occur, and it is no count."""
     everything = {str(token) for token in range(vocabulary - 1)} <= set(register.values)
     return everything and register.role in ("tokens", "value")

@@ -20,6 +20,7 @@ from experiments.cli import (
     graph,
     inspect,
     machines,
+    playground,
     prove,
     run,
     train,
@@ -53,7 +54,7 @@ def _root(
     pass
 
 
-for _group in (verify, prove, run, compile, exact, train, evaluate, compare, inspect, machines, graph):
+for _group in (verify, prove, run, compile, exact, train, evaluate, compare, inspect, playground, machines, graph):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
 

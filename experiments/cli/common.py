@@ -6,6 +6,7 @@ import json
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -57,6 +58,12 @@ def read_numbers(text: str | None) -> tuple[int, ...]:
     if not all(part.isdecimal() and int(part) > 0 for part in parts):
         raise ValueError(f"{text!r} is not a list of lengths such as 20,40,60")
     return tuple(int(part) for part in parts)
+
+
+def open_in_browser(path: Path) -> None:
+    import webbrowser
+
+    webbrowser.open(path.resolve().as_uri())
 
 
 def print_json(value: Any) -> None:

@@ -15,6 +15,7 @@ from experiments.cli.common import (
     TagsOption,
     TapeArgument,
     ThreadsOption,
+    open_in_browser,
     print_json,
 )
 from experiments.files import need_output
@@ -89,7 +90,7 @@ def inspect(
     path = page.save(output or Path("inspector.html"))
     _report(path, scene, page.data, json)
     if open_:
-        _open(path)
+        open_in_browser(path)
 
 
 def _report(path: Path, scene: Scene, data: dict[str, Any], as_json: bool) -> None:
@@ -116,10 +117,4 @@ def _gallery(folder: Path, open_: bool, as_json: bool) -> None:
     else:
         typer.echo(f"wrote {index} and {len(cards)} pages")
     if open_:
-        _open(index)
-
-
-def _open(path: Path) -> None:
-    import webbrowser
-
-    webbrowser.open(path.resolve().as_uri())
+        open_in_browser(index)

@@ -24,6 +24,24 @@ function buildColours() {
   }
 }
 
+function storedTheme() {
+  try {
+    const kept = localStorage.getItem("inspector-theme");
+    if (kept === "light" || kept === "dark") return kept;
+  } catch { /* no storage in a sandboxed frame */ }
+  return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
+}
+
+function otherTheme() { return document.documentElement.dataset.theme === "dark" ? "light" : "dark"; }
+
+function setTheme(theme) {
+  document.documentElement.dataset.theme = theme;
+  byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
+  buildColours();
+  colours.onAccent = getComputedStyle(document.documentElement).getPropertyValue("--on-accent").trim();
+  try { localStorage.setItem("inspector-theme", theme); } catch { /* as above */ }
+}
+
 function colourOf(share) {
   const i = 4 * Math.round(255 * Math.min(1, Math.max(0, share)));
   return `rgb(${colours.table[i]},${colours.table[i + 1]},${colours.table[i + 2]})`;
@@ -42,17 +60,13 @@ function paintPattern(head, view, width, height, absolute) {
   const w = Math.max(1, Math.min(width, columns)), h = Math.max(1, Math.min(height, rows));
   const values = new Uint8Array(w * h);
   for (let row = view.y0; row < view.y1; row++) {
-    const first = Math.max(view.x0, head.firstColumn(row)), last = Math.min(view.x1 - 1, head.lastColumn(row));
-    const factor = (255 / head.levels) * (absolute ? head.peaks[row] : 1);
-    const base = head.offsets[row] - head.firstColumn(row);
+    const factor = 255 * (absolute ? head.peaks[row] : 1);
     const line = Math.floor(((row - view.y0) * h) / rows) * w;
-    for (let column = first; column <= last; column++) {
-      const stored = head.weights[base + column];
-      if (stored === 0) continue;
-      const value = Math.max(1, stored * factor);
+    head.each(row, view.x0, view.x1 - 1, (column, share) => {
+      const value = Math.max(1, share * factor);
       const at = line + Math.floor(((column - view.x0) * w) / columns);
       if (value > values[at]) values[at] = value;
-    }
+    });
   }
   const image = new ImageData(w, h);
   for (let i = 0; i < values.length; i++) {

@@ -1,5 +1,14 @@
 // Data of the page: unpacked once, then read by everything else.
 
+const FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
+const byId = (id) => document.getElementById(id);
+const timings = {};
+
+function measured(what, milliseconds) {
+  (timings[what] ||= []).push(milliseconds);
+  if (timings[what].length > 1000) timings[what].shift();
+}
+
 async function inflate(text) {
   const bytes = Uint8Array.from(atob(text), (letter) => letter.charCodeAt(0));
   const stream = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("deflate"));
@@ -24,6 +33,15 @@ class Head {
     const first = this.firstColumn(row);
     if (column < first || column > this.lastColumn(row)) return 0;
     return this.weights[this.offsets[row] + column - first] / this.levels;
+  }
+  // Calls visit(column, share) for every share from column `from` to column `to` that is not zero.
+  each(row, from, to, visit) {
+    const first = Math.max(from, this.firstColumn(row)), last = Math.min(to, this.lastColumn(row));
+    const base = this.offsets[row] - this.firstColumn(row);
+    for (let column = first; column <= last; column++) {
+      const stored = this.weights[base + column];
+      if (stored !== 0) visit(column, stored / this.levels);
+    }
   }
   weight(row, column) { return this.share(row, column) * this.peaks[row]; }
   strongest(row, most) {

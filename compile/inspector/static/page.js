@@ -1,20 +1,11 @@
 // Putting it together: one state (position, heads, theme), kept in the address.
 
-const FONT = "ui-monospace, 'DejaVu Sans Mono', Menlo, Consolas, monospace";
-const byId = (id) => document.getElementById(id);
-const timings = {};
-
-function measured(what, milliseconds) {
-  (timings[what] ||= []).push(milliseconds);
-  if (timings[what].length > 1000) timings[what].shift();
-}
-
 class Inspector {
   constructor(page) {
     this.page = page;
     this.timings = timings;
     this.position = Math.min(page.tokens.length - 1, Math.max(page.given - 1, Math.floor(0.6 * page.tokens.length)));
-    this.setTheme(this.storedTheme());
+    setTheme(storedTheme());
     page.startName = page.models.map((m) => m.startName).find(Boolean) || "";
     this.tape = new Tape(page, (position) => this.go(position));
     this.panes = page.models.map((model, i) => new Pane(page, model, i, (p) => this.go(p), (index, head) => this.chooseHead(index, head)));
@@ -105,22 +96,8 @@ class Inspector {
     if (Number.isInteger(position)) this.position = Math.max(0, Math.min(this.page.tokens.length - 1, position));
   }
   // ---- theme
-  storedTheme() {
-    try {
-      const kept = localStorage.getItem("inspector-theme");
-      if (kept === "light" || kept === "dark") return kept;
-    } catch { /* no storage in a sandboxed frame */ }
-    return matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light";
-  }
-  setTheme(theme) {
-    document.documentElement.dataset.theme = theme;
-    byId("theme").textContent = theme === "dark" ? "Light" : "Dark";
-    buildColours();
-    colours.onAccent = getComputedStyle(document.documentElement).getPropertyValue("--on-accent").trim();
-    try { localStorage.setItem("inspector-theme", theme); } catch { /* as above */ }
-  }
   toggleTheme() {
-    this.setTheme(document.documentElement.dataset.theme === "dark" ? "light" : "dark");
+    setTheme(otherTheme());
     this.recolour();
   }
   recolour() {
