@@ -49,10 +49,6 @@ class Schedule:
     def values(self) -> list[float]:
         return [value for _, value in self.points]
 
-    @property
-    def is_constant(self) -> bool:
-        return len(set(self.values)) == 1
-
     def stretched(self, factor: float) -> Schedule:
         """The same over so many times as many steps; what is before the first step stays there."""
         return Schedule(tuple((round(step * factor) if step > 0 else step, value) for step, value in self.points))

@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 import json
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.files import need_output
 from experiments.versions import versions
 from proofs_check.sampled.corners import CORNERS, verify_corners
-from proofs_check.sampled.report import Report
-from proofs_check.sampled.sweep import verify
+from proofs_check.sampled.report import Report, Sweep
+from proofs_check.sampled.sweep import chunk_size, run_sweep
 from rasp.progress import Progress, StageProgress
 
 if TYPE_CHECKING:
@@ -26,22 +26,13 @@ CORNER_MACHINES = 200  # of each unusual shape
 
 @dataclass(frozen=True, kw_only=True)
 class VerificationRequest:
-    """Which random machines are run, for how long, by what, and where the report goes."""
+    """Which random machines are run, by what, and where the report goes."""
 
-    machines: int = 100_000
-    symbols: int = 12
-    states: int = 16
-    length: int | tuple[int, int] = 10  # cells, or the least and the most
-    steps: int = 32
-    n: int = 1
-    packing: str = "paper"
-    seed: int = 0
-    strict_in_memory: bool = False
+    sweep: Sweep
+    engine: str = "jit"
     workers: int | None = None  # None: one per core
     dask: str | None = None  # address of a scheduler
     resume: str | None = None  # journal of finished chunks
-    engine: str = "jit"
-    program: str | None = None  # instead of the paper's
     corners: bool = True  # also the unusual shapes
     output: Path | None = None  # .json or .txt
 
@@ -62,31 +53,24 @@ class Verification:
 
 def run_verification(request: VerificationRequest, progress: Progress = lambda *_: None) -> Verification:
     need_output(request.output, (".json", ".txt"))
-    corners = request.corners and request.program is None
-    total = request.machines + corners * CORNER_MACHINES * len(CORNERS)
-    report = verify(
-        request.machines,
-        symbols=request.symbols,
-        states=request.states,
-        length=request.length,
-        steps=request.steps,
-        n=request.n,
-        packing=request.packing,
-        seed=request.seed,
-        strict_in_memory=request.strict_in_memory,
+    sweep = replace(request.sweep, chunk=chunk_size(request.engine))
+    corners = request.corners and not sweep.program
+    total = sweep.machines + corners * CORNER_MACHINES * len(CORNERS)
+    report = run_sweep(
+        sweep,
+        request.engine,
+        sweep.program or None,
         workers=request.workers,
         dask=request.dask,
         resume=request.resume,
-        engine=request.engine,
-        program=request.program,
         progress=lambda done, _: progress(done, total),
     )
     unusual = {}
     if corners:
         unusual = verify_corners(
             CORNER_MACHINES,
-            request.seed,
-            progress=lambda done, _: progress(request.machines + done * CORNER_MACHINES, total),
+            sweep.seed,
+            progress=lambda done, _: progress(sweep.machines + done * CORNER_MACHINES, total),
         )
     found = Verification(report, unusual)
     if request.output is not None:

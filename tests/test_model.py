@@ -23,7 +23,6 @@ from compile.transformer.encodings import (  # noqa: E402
     ENCODINGS,
     ROOMS,
     alibi_slopes,
-    hard_alibi_windows,
     rotary_angles,
     rotate,
     sinusoids,
@@ -151,12 +150,6 @@ def test_a_copy_is_independent() -> None:
 
 
 # ------------------------------------------------------------------------------------------------- encodings
-
-
-def test_hard_alibi_windows() -> None:
-    assert hard_alibi_windows(5, 3) == (1, 2, 3, None, None)
-    with pytest.raises(ValueError, match="6 masked heads"):
-        hard_alibi_windows(5, 6)
 
 
 def test_slopes_may_differ_by_layer_and_be_none_in_some() -> None:

@@ -24,7 +24,7 @@ from compile.tracr.assemble import from_zero
 from compile.tracr.export import to_torch
 from experiments.benchmarks.stock_tracr import StockModel, compile_stock
 from experiments.benchmarks.stock_tracr_program import to_tracr
-from experiments.benchmarks.stock_tracr_size import stock_parameters, stock_size
+from experiments.benchmarks.stock_tracr_size import stock_size
 
 LENGTH = 30
 
@@ -184,7 +184,7 @@ def test_causal_sets_the_mask_and_nothing_else() -> None:
 
 
 def test_the_computed_size_is_what_tracr_builds(counter: StockModel) -> None:
-    assert stock_parameters(graph_of(count_ones), range(2), LENGTH) == counter.parameters
+    assert stock_size(graph_of(count_ones), range(2), LENGTH).parameters == counter.parameters
     size = stock_size(graph_of(count_ones), range(2), LENGTH)
     built = counter.haiku.model_config
     assert (size.layers, size.heads, size.key_size) == (counter.layers, counter.heads, built.key_size)
@@ -193,7 +193,7 @@ def test_the_computed_size_is_what_tracr_builds(counter: StockModel) -> None:
 
 def test_the_paper_size_needs_terabytes() -> None:
     machine = TuringMachine.random(symbols=12, states=16, seed=0)
-    needed = stock_parameters(graph_of(lambda x: next_tokens(x, machine)), range(machine.base), 256)
+    needed = stock_size(graph_of(lambda x: next_tokens(x, machine)), range(machine.base), 256).parameters
     assert 1e12 < needed < 2e12  # weights of four bytes: about six terabytes
 
 

@@ -24,13 +24,6 @@ SPREAD = 4  # "randomized" has so many places for each token it can be given
 SINUSOID_SCALE = 0.02 * math.sqrt(2)
 
 
-def hard_alibi_windows(heads: int, masked: int) -> Windows:
-    """The paper's heads: `masked` of them with windows 1, 2, ..., the rest NoPE."""
-    if not 0 <= masked <= heads:
-        raise ValueError(f"{masked} masked heads were asked for out of {heads}; give a number from 0 to {heads}.")
-    return (*range(1, masked + 1), *[None] * (heads - masked))
-
-
 class HeadGroup(nn.Module):
     """Heads of one layer that look about equally far back, so that they can be computed (and cached) together."""
 

@@ -36,11 +36,6 @@ class StockSize:
         return self.embedded * self.d_model + self.layers * (attention + dense)
 
 
-def stock_parameters(graph: Graph, vocabulary: Iterable[int], max_seq_len: int) -> int:
-    """How many parameters stock tracr would need."""
-    return stock_size(graph, vocabulary, max_seq_len).parameters
-
-
 def stock_size(graph: Graph, vocabulary: Iterable[int], max_seq_len: int) -> StockSize:
     vocabulary = set(vocabulary)
     sops = _inferred(graph, vocabulary, max_seq_len)

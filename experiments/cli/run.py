@@ -83,7 +83,7 @@ def run(
         )
         problem_display.work_out(request, json)
         return
-    from experiments.playback import PlaybackRequest, play_request
+    from experiments.playback import PlaybackRequest
 
     asked = PlaybackRequest(
         machine=machine,
@@ -99,13 +99,19 @@ def run(
         precision=precision,
         threads=threads,
     )
+    _play(asked, json)
+
+
+def _play(asked: PlaybackRequest, json: bool) -> None:
+    from experiments.playback import play_request
+
     with progress_bar("tokens") as progress:
         played = play_request(asked, progress)
     if json:
-        print_json({"machine": machine, "on": on, **_report(played, asked.n)})
+        print_json({"machine": asked.machine, "on": asked.on, **_report(played, asked.n)})
     else:
         _print(played, asked)
-    if not played.playback.correct and on not in ("machine", "rasp"):
+    if not played.playback.correct and asked.on not in ("machine", "rasp"):
         raise typer.Exit(1)
 
 

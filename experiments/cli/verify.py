@@ -31,32 +31,43 @@ def register(app: typer.Typer) -> None:
     )(exhaust)
 
 
-OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write the report: .json or .txt")]
+MachinesOption = Annotated[int, typer.Option("--machines", "-m", help="How many random machines.")]
+SymbolsOption = Annotated[int, typer.Option(help="Symbols of each machine.")]
+StatesOption = Annotated[int, typer.Option(help="States of each machine.")]
+LengthOption = Annotated[str, typer.Option("--length", "-l", help="Cells of each tape, or LEAST:MOST.")]
+StrictOption = Annotated[
+    bool, typer.Option("--strict-in-memory", help="Also demand that the head never stands on an end marker.")
+]
+WorkersOption = Annotated[int | None, typer.Option(help="Processes; default: one per core.")]
+DaskOption = Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")]
+ResumeOption = Annotated[
+    str | None, typer.Option(help="Journal of finished chunks: written as they finish, read at the start.")
+]
+EngineOption = Annotated[str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.")]
+ProgramOption = Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")]
+CornersOption = Annotated[
+    bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
+]
+ReportOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write the report: .json or .txt")]
 
 
 def verify(
-    machines: Annotated[int, typer.Option("--machines", "-m", help="How many random machines.")] = 100_000,
-    symbols: Annotated[int, typer.Option(help="Symbols of each machine.")] = 12,
-    states: Annotated[int, typer.Option(help="States of each machine.")] = 16,
-    length: Annotated[str, typer.Option("--length", "-l", help="Cells of each tape, or LEAST:MOST.")] = "10",
+    machines: MachinesOption = 100_000,
+    symbols: SymbolsOption = 12,
+    states: StatesOption = 16,
+    length: LengthOption = "10",
     steps: Annotated[int, typer.Option("--steps", "-t", help="Steps of each run.")] = 32,
     n: NOption = 1,
     packing: PackingOption = "paper",
     seed: Annotated[int, typer.Option(help="Which random machines.")] = 0,
-    strict_in_memory: Annotated[
-        bool, typer.Option("--strict-in-memory", help="Also demand that the head never stands on an end marker.")
-    ] = False,
-    workers: Annotated[int | None, typer.Option(help="Processes; default: one per core.")] = None,
-    dask: Annotated[str | None, typer.Option(help="Address of a Dask scheduler to run on.")] = None,
-    resume: Annotated[
-        str | None, typer.Option(help="Journal of finished chunks: written as they finish, read at the start.")
-    ] = None,
-    engine: Annotated[str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.")] = "jit",
-    program: Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")] = None,
-    corners: Annotated[
-        bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
-    ] = True,
-    output: OutputOption = None,
+    strict_in_memory: StrictOption = False,
+    workers: WorkersOption = None,
+    dask: DaskOption = None,
+    resume: ResumeOption = None,
+    engine: EngineOption = "jit",
+    program: ProgramOption = None,
+    corners: CornersOption = True,
+    output: ReportOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check the theorem on random machines: is the program wrong exactly where the theorem says, and nowhere else?
@@ -64,24 +75,24 @@ def verify(
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
     from experiments.verifications import VerificationRequest, run_verification
+    from proofs_check.sampled.report import Sweep
 
-    request = VerificationRequest(
+    shortest, longest = _lengths(length)
+    sweep = Sweep(
         machines=machines,
         symbols=symbols,
         states=states,
-        length=_length(length),
+        shortest=shortest,
+        longest=longest,
         steps=steps,
         n=n,
         packing=packing,
         seed=seed,
         strict_in_memory=strict_in_memory,
-        workers=workers,
-        dask=dask,
-        resume=resume,
-        engine=engine,
-        program=program,
-        corners=corners,
-        output=output,
+        program=program or "",
+    )
+    request = VerificationRequest(
+        sweep=sweep, engine=engine, workers=workers, dask=dask, resume=resume, corners=corners, output=output
     )
     with progress_bar("machines", machines) as progress:
         found = run_verification(request, progress)
@@ -102,24 +113,24 @@ def _corner_line(name: str, report: Report) -> str:
     )
 
 
-def _length(text: str) -> int | tuple[int, int]:
+def _lengths(text: str) -> tuple[int, int]:
     parts = text.split(":")
     if len(parts) > 2 or not all(part.strip().lstrip("-").isdigit() for part in parts):
         raise ValueError(f"--length {text!r} is neither a number of cells nor LEAST:MOST, for example 5:50")
     cells = [int(part) for part in parts]
     if cells != sorted(cells):
         raise ValueError(f"--length {text!r} runs backwards: give LEAST:MOST, for example {cells[1]}:{cells[0]}")
-    return cells[0] if len(cells) == 1 else (cells[0], cells[1])
+    return cells[0], cells[-1]
 
 
 def exhaust(
-    symbols: Annotated[int, typer.Option(help="Symbols of each machine.")] = 2,
-    states: Annotated[int, typer.Option(help="States of each machine.")] = 2,
+    symbols: SymbolsOption = 2,
+    states: StatesOption = 2,
     length: Annotated[int, typer.Option("--length", "-l", help="Every tape of up to this many cells.")] = 3,
     n: NOption = 1,
     steps: Annotated[int | None, typer.Option("--steps", "-t", help="Default: base**n, at most 64.")] = None,
     packing: PackingOption = "paper",
-    program: Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")] = None,
+    program: ProgramOption = None,
     json: JsonOption = False,
 ) -> None:
     """Check the theorem on every machine of a size and every tape up to a length: nothing is left out.

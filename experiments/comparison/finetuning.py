@@ -112,19 +112,7 @@ def finetune_compiled(
     started = monotonic()
     task = need_machine(like)
     lean = compile_machine(task.machine, "lean", n=n, steps=_most_separators(like, context), check=False)
-    base = with_steps(like, steps).changed(
-        model=trainable_shape(lean),
-        context=context,
-        batch=batch,
-        rate_factor=warmup_then_decay(min(steps, max(1, steps // 10)), steps),
-        slope_scale=1,
-        optimizer="adamw",
-        rate=rates[0],
-        ema=0.0,
-        precision="float32",
-        compiled=False,
-        probes=(),
-    )
+    base = _plain_recipe(like, steps).changed(model=trainable_shape(lean), context=context, batch=batch, rate=rates[0])
     model = write_compiled(base.make_model(), lean)
     exact = exactness(model, lean, trial_traces(task.machine, _lengths(base), 8, 1, seed=like.seed))
     before = accuracies(model, base, examples)
@@ -146,6 +134,19 @@ def finetune_compiled(
         monotonic() - started,
         like.seed,
         verdict(runs, beside),
+    )
+
+
+def _plain_recipe(like: Recipe, steps: int) -> Recipe:
+    """AdamW with warm-up and decay, without averages and probes."""
+    return with_steps(like, steps).changed(
+        rate_factor=warmup_then_decay(min(steps, max(1, steps // 10)), steps),
+        slope_scale=1,
+        optimizer="adamw",
+        ema=0.0,
+        precision="float32",
+        compiled=False,
+        probes=(),
     )
 
 

@@ -56,12 +56,41 @@ def verify(
     are not computed again.
     """
     shortest, longest = (length, length) if isinstance(length, int) else (min(length), max(length))
-    size = chunk or (CHUNK if engine == "jit" else 64)
     sweep = Sweep(
-        machines, symbols, states, shortest, longest, steps, n, packing, seed, strict_in_memory, name_of(program), size
+        machines=machines,
+        symbols=symbols,
+        states=states,
+        shortest=shortest,
+        longest=longest,
+        steps=steps,
+        n=n,
+        packing=packing,
+        seed=seed,
+        strict_in_memory=strict_in_memory,
+        program=name_of(program),
+        chunk=chunk or chunk_size(engine),
     )
+    return run_sweep(sweep, engine, program, workers=workers, dask=dask, resume=resume, progress=progress, pool=pool)
+
+
+def chunk_size(engine: str) -> int:
+    return CHUNK if engine == "jit" else 64
+
+
+def run_sweep(
+    sweep: Sweep,
+    engine: str = "jit",
+    program: str | Predictions | None = None,
+    *,
+    workers: int | None = None,
+    dask: str | None = None,
+    resume: str | None = None,
+    progress: Progress | None = None,
+    pool: Pool | None = None,
+) -> Report:
+    """The same of a sweep that is written down already; `program` is the function that it names, if it names one."""
     sweep.check()
-    count = check_workers(workers, machines, engine, dask)
+    count = check_workers(workers, sweep.machines, engine, dask)
     if sweep.program.startswith("__main__:") and (count > 1 or dask or pool):
         raise ValueError(f"program {sweep.program} is unknown to other processes: put it in a module, or use 1 worker")
     work = partial(run_chunk, sweep, engine, program)
@@ -72,7 +101,8 @@ def verify(
     seconds = time.perf_counter() - started
     found = None
     if tally.first_violation >= 0:
-        found = counterexample(*sweep.example(tally.first_violation), steps, n, packing, program)
+        machine, tape = sweep.example(tally.first_violation)
+        found = counterexample(machine, tape, sweep.steps, sweep.n, sweep.packing, program)
     return Report(sweep, tally, computed, seconds, used, found, damaged)
 
 
