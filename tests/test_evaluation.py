@@ -18,7 +18,16 @@ from compile import compile_machine
 from compile.transformer import Transformer
 from experiments.evaluation import figures, requests, shipped
 from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
-from experiments.evaluation.evaluate import EXAMPLES, accuracy, answers, by_repeats, evaluate, has_repeat, rollout
+from experiments.evaluation.evaluate import (
+    EXAMPLES,
+    GRID_EXAMPLES,
+    accuracy,
+    answers,
+    by_repeats,
+    evaluate,
+    has_repeat,
+    rollout,
+)
 from experiments.evaluation.results import Result, as_markdown, band, result, wilson
 from experiments.tasks import Addition, Sgd, Task, TuringRasp
 from experiments.training.presets import preset, recipe_of
@@ -158,7 +167,7 @@ def test_evaluate_asks_each_kind_of_question_only_where_it_makes_sense(untrained
     turing = Checkpoint("tm", untrained, preset("tm-tiny").make_task(), (1, 6), 64)
     with pytest.raises(ValueError, match="one operand"):
         evaluate(turing, [3], grid=[2, 3], examples=1)
-    assert turing.usual_lengths == [6, 9, 12, 18]
+    assert turing.usual_lengths == [6, 9, 12, 18, 30]
 
 
 def test_the_grid_crosses_operand_lengths(tmp_path: Path) -> None:
@@ -276,12 +285,47 @@ def test_a_figure_is_drawn_from_shipped_checkpoints(
     for module in (shipped, requests):
         monkeypatch.setattr(module, "FOLDER", folder.parent)
     monkeypatch.setitem(figures.FIGURES, "one", figures.Figure("one model", ("model",), steps=2))
-    arguments = ("figure", "one", "--examples", "2", "-o", str(tmp_path / "drawn"))
+    arguments = ("figure", "one", "--again", "--examples", "2", "-o", str(tmp_path / "drawn"))
     assert run_cli(monkeypatch, *arguments) == 0
     assert {path.name for path in (tmp_path / "drawn").iterdir()} == {"accuracy.png", "rollouts.png", "results.json"}
     assert run_cli(monkeypatch, "figure", "none") == 2
     assert run_cli(monkeypatch, "figure", "sgd") == 2
     assert "--ship sgd" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("name", sorted(set(figures.FIGURES) - {"grid"}))
+def test_figures_are_drawn_from_kept_results_without_running_a_model(
+    name: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(requests, "evaluate", lambda *_, **__: pytest.fail("a model was run"))
+    drawn = requests.run_figure(requests.FigureRequest(name=name, output=tmp_path))
+    shown = {r["name"] for r in drawn.report["results"]}
+    assert shown == ({"10 seeds"} if name == "seeds" else set(figures.FIGURES[name].checkpoints))
+    assert all(path.stat().st_size for path in drawn.files)
+
+
+def test_a_figure_of_which_nothing_is_kept_says_how_to_measure_it(tmp_path: Path) -> None:
+    with pytest.raises(ValueError, match="--again"):
+        requests.kept_for("other", figures.Figure("a grid nobody measured", ("tm-0",), grid=(1, 2)))
+
+
+def test_results_are_kept_beside_a_shipped_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    shutil.copytree(shipped.FOLDER / "tm-0", tmp_path / "tm-0")
+    for module in (shipped, requests):
+        monkeypatch.setattr(module, "FOLDER", tmp_path)
+    before = {shipped.asked(r.to_dict()): r for r in shipped.kept_results(["tm-0"])}
+    assert run_cli(monkeypatch, "evaluate", "tm-0", "--lengths", "20,7", "--examples", "3", "--keep") == 0
+    after = {shipped.asked(r.to_dict()): r for r in shipped.kept_results(["tm-0"])}
+    assert after.keys() == before.keys() | {(7, 1, "all")} and after[20, 1, "all"].examples == 3
+    assert all(after[key] == before[key] for key in before if key != (20, 1, "all"))
+    assert "| 7 | 1 |" in (tmp_path / "tm-0" / shipped.CARD).read_text()
+
+
+def test_results_of_a_run_are_not_kept_among_the_shipped(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--lengths", "3", "--keep") == 2
+    assert "beside shipped checkpoints" in capsys.readouterr().err
 
 
 def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
@@ -292,7 +336,7 @@ def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
 def test_the_readmes_table_is_what_was_found_when_the_checkpoints_were_shipped() -> None:
     results, trained = shipped.noted_evaluations()
     assert as_markdown(results, trained) in (Path(__file__).parents[1] / "docs" / "results.md").read_text()
-    assert all(r.examples == EXAMPLES for r in results)
+    assert all(r.examples == (EXAMPLES if isinstance(r.length, int) else GRID_EXAMPLES) for r in results)
 
 
 def test_a_model_is_asked_in_the_precision_and_on_the_threads_asked_for(

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from experiments.evaluation.results import Result
 
 LengthsOption = Annotated[
-    str | None, typer.Option(help="Such as 20,40,60. Default: 1 and 1.5 times the trained; machines: also 2, 3.")
+    str | None, typer.Option(help="Such as 20,40,60. Default: 1, 1.5 and 2 times the trained; machines: also 3, 5.")
 ]
 GridOption = Annotated[
     str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition); at most 96 problems each.")
@@ -35,7 +35,9 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:  turing-programs evaluate --shipped  ·  "
         "turing-programs evaluate runs/tm-cpu --lengths 20,40,60 --rollout 10 -o figures/"
     )(evaluate)
-    app.command(epilog="Examples:  turing-programs figure machines  ·  turing-programs figure grid -o grid/")(figure)
+    app.command(epilog="Examples:  turing-programs figure machines  ·  turing-programs figure grid --again -o grid/")(
+        figure
+    )
 
 
 def evaluate(
@@ -50,6 +52,7 @@ def evaluate(
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
+    keep: Annotated[bool, typer.Option("--keep", help="Store results beside the shipped checkpoints.")] = False,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "float32",
     threads: ThreadsOption = None,
@@ -71,6 +74,7 @@ def evaluate(
         seed=seed,
         as_band=seeds,
         ship=ship,
+        keep=keep,
         output=output,
         device=device,
         precision=precision,
@@ -89,6 +93,7 @@ def evaluate(
 def figure(
     name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
+    again: Annotated[bool, typer.Option("--again", help="Measure anew instead of drawing stored results.")] = False,
     examples: ExamplesOption = 288,
     seed: SeedOption = 0,
     device: DeviceOption = "auto",
@@ -96,12 +101,13 @@ def figure(
     threads: ThreadsOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Draw one of the paper's figures from the checkpoints that come with this repository."""
+    """Draw one of the paper's figures, from stored results of the checkpoints that come with this repository."""
     from experiments.evaluation import FigureRequest, run_figure
 
     request = FigureRequest(
         name=name,
         output=output or Path("figures") / name,
+        again=again,
         examples=examples,
         seed=seed,
         device=device,

@@ -36,5 +36,6 @@ def card(name: str, recipe: Mapping[str, Any], record: Mapping[str, Any]) -> str
     lines += [
         f"| {r['length']} | {r['rollout']} | {r['accuracy']:.3f} | {r['low']:.3f} - {r['high']:.3f} | {r['examples']} |"
         for r in record.get("evaluation", [])
+        if isinstance(r["length"], int)  # not the grid of operand lengths
     ]
     return "\n".join([*lines, "", record.get("retraining", SAME.format(name=name)), ""])

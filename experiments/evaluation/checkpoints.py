@@ -25,8 +25,8 @@ class Checkpoint:
 
     @property
     def usual_lengths(self) -> list[int]:
-        """1 and 1.5 times the training length; of machines, whose answers stay short, also 2 and 3 times."""
-        return [round(self.lengths[1] * times) for times in ((1, 1.5, 2, 3) if self.is_machine else (1, 1.5))]
+        """The training length and the multiples of it that the task is tried at."""
+        return [round(self.lengths[1] * times) for times in self.task.multiples]
 
 
 def load_checkpoint(folder: Path | str, device: str = "cpu") -> Checkpoint:

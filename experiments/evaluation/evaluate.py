@@ -19,6 +19,7 @@ from experiments.tasks import Samples, Task, TuringRasp
 from experiments.tasks.turing_rasp import draw_tapes, follow
 
 EXAMPLES = 288  # per length, as in the paper
+GRID_EXAMPLES = 96  # per pair of operand lengths
 ADVANCE = 20
 TOKENS_TOGETHER = 2**17  # prompts decoded in one batch are bounded by the memory of their keys and values
 
@@ -137,7 +138,7 @@ def evaluate(
     seed: int = 0,
     gram: int = 0,
     grid: Sequence[int] = (),
-    grid_examples: int = 96,
+    grid_examples: int = GRID_EXAMPLES,
 ) -> list[Result]:
     """Accuracy per length; also of every rollout, of tapes with and without repeats, and of the operand grid.
 

@@ -22,6 +22,12 @@ class Figure:
     grid: tuple[int, ...] = ()
     as_band: bool = False
 
+    def shows(self, result: Result) -> bool:
+        """Of everything that is known of its checkpoints."""
+        if isinstance(result.length, str):
+            return bool(self.grid)
+        return not self.grid and (result.rollout == 1 or result.rollout <= self.steps) and result.group == "all"
+
 
 _MACHINES = tuple(f"tm-{i}" for i in range(10))
 

@@ -14,7 +14,7 @@ from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
 from experiments.evaluation.evaluate import EXAMPLES, evaluate
 from experiments.evaluation.figures import FIGURES, Figure, draw
 from experiments.evaluation.results import Result, band
-from experiments.evaluation.shipped import FOLDER, find, shipped, shipping
+from experiments.evaluation.shipped import FOLDER, find, keep_results, kept_results, shipped, shipping
 from experiments.files import need_folder, write_json
 from experiments.models import use_precision
 from experiments.versions import versions
@@ -35,6 +35,7 @@ class EvaluationRequest:
     seed: int = 0
     as_band: bool = False  # the checkpoints are seeds of one experiment
     ship: str | None = None  # keep the one run among the shipped, under this name
+    keep: bool = False  # the results, beside the shipped checkpoints they are of
     output: Path | None = None  # folder for figures and results.json
     device: str = "auto"
     precision: str = "float32"
@@ -49,6 +50,9 @@ class EvaluationRequest:
             raise ValueError(f"--ship keeps one run under one name; {len(found)} were given")
         if self.as_band and len({folder.resolve() for folder in found}) < 2:
             raise ValueError("--seeds takes the mean over several checkpoints; name at least two")
+        strangers = [str(folder) for folder in found if self.keep and folder.resolve().parent != FOLDER]
+        if strangers:
+            raise ValueError(f"--keep stores results beside shipped checkpoints; {strangers[0]} is none of them")
         return found
 
     def ask(self, checkpoint: Checkpoint, alone: bool) -> list[Result]:
@@ -84,7 +88,10 @@ def run_evaluation(request: EvaluationRequest, progress: Progress = lambda *_: N
         for checkpoint in loaded([staged.folder] if staged else folders, device, progress):
             trained[checkpoint.name] = checkpoint.lengths[1]
             use_precision(request.precision, checkpoint.model)
-            results += request.ask(checkpoint, alone=len(folders) == 1)
+            found = request.ask(checkpoint, alone=len(folders) == 1)
+            results += found
+            if request.keep:
+                keep_results(checkpoint.name, found)
         if staged:
             staged.note(results)
     if request.as_band:
@@ -121,6 +128,7 @@ def loaded(folders: Sequence[Path], device: str, progress: Progress) -> Iterator
 class FigureRequest:
     name: str
     output: Path
+    again: bool = False  # measure anew, instead of drawing what is kept beside the checkpoints
     examples: int = EXAMPLES
     seed: int = 0
     device: str = "auto"
@@ -136,8 +144,22 @@ class DrawnFigure:
 
 
 def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> DrawnFigure:
-    """One of the paper's figures, from the checkpoints that are shipped."""
+    """One of the paper's figures, from the checkpoints that are shipped, or from what is kept of their results."""
     figure = find_figure(request.name)
+    need_folder(request.output)
+    if request.again:
+        measured = measure_figure(request, figure, progress)
+        results, about = measured.results, measured.report
+    else:
+        results = kept_for(request.name, figure)
+        about = {"results": [r.to_dict() for r in results], "kept": True, "versions": versions()}
+    files = draw(results, request.output)
+    report = {"figure": request.name, "about": figure.about, **about}
+    write_json(request.output / "results.json", report)
+    return DrawnFigure(figure.about, [*files, request.output / "results.json"], report)
+
+
+def measure_figure(request: FigureRequest, figure: Figure, progress: Progress) -> Evaluation:
     asked = EvaluationRequest(
         checkpoints=tuple(str(FOLDER / name) for name in figure.checkpoints),
         examples=request.examples,
@@ -149,12 +171,16 @@ def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> 
         grid=figure.grid,
         as_band=figure.as_band,
     )
-    need_folder(request.output)
-    found = run_evaluation(asked, progress)
-    files = draw(found.results, request.output)
-    report = {"figure": request.name, "about": figure.about, **found.report}
-    write_json(request.output / "results.json", report)
-    return DrawnFigure(figure.about, [*files, request.output / "results.json"], report)
+    return run_evaluation(asked, progress)
+
+
+def kept_for(name: str, figure: Figure) -> list[Result]:
+    """What is kept of this figure's checkpoints and belongs into it."""
+    kept = kept_results(figure.checkpoints)
+    shown = [r for r in kept if figure.shows(r)]
+    if (figure.grid and len(shown) < len(figure.grid) ** 2) or not shown:
+        raise ValueError(f"what is kept beside the checkpoints has nothing for the figure {name!r}; use --again")
+    return band(shown, f"{len(figure.checkpoints)} seeds") if figure.as_band else shown
 
 
 def find_figure(name: str) -> Figure:

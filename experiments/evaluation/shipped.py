@@ -104,8 +104,28 @@ def kind(recipe: Mapping[str, Any]) -> str:
     return " ".join([str(task[key]) for key in keys if key in task] + ["at once"] * (not task["scratchpad"]))
 
 
+def keep_results(name: str, results: Sequence[Result]) -> None:
+    """Beside a shipped checkpoint, with those of other lengths that are there already; its card follows."""
+    folder = FOLDER / name
+    record, recipe = read_record(folder), read_recipe_of(folder)
+    known = {asked(found): found for found in record["evaluation"]}
+    known |= {asked(found): found for found in (r.to_dict() for r in results)}
+    record = {**record, "evaluation": list(known.values())}
+    write_json(folder / RECORD, record)
+    (folder / CARD).write_text(card(name, recipe, record), encoding="utf-8")
+
+
+def asked(found: Mapping[str, Any]) -> tuple[Any, ...]:
+    """What tells one result of a checkpoint from another."""
+    return found["length"], found["rollout"], found["group"]
+
+
+def kept_results(names: Sequence[str]) -> list[Result]:
+    """What is kept beside these shipped checkpoints."""
+    return [Result(**{**found, "name": name}) for name in names for found in read_record(FOLDER / name)["evaluation"]]
+
+
 def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
     """What was found when each was shipped, and the longest problem each was trained on: the README's table."""
-    records = {folder.name: read_record(folder) for folder in shipped()}
-    results = [Result(**{**found, "name": name}) for name, record in records.items() for found in record["evaluation"]]
-    return results, {folder.name: read_recipe_of(folder)["lengths"][1] for folder in shipped()}
+    trained = {folder.name: read_recipe_of(folder)["lengths"][1] for folder in shipped()}
+    return kept_results(list(trained)), trained

@@ -149,6 +149,7 @@ class Task(ABC):
     separator: ClassVar[str] = "|"
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
+    multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2)  # of the longest problem trained on, that models are tried at
 
     @property
     @abstractmethod

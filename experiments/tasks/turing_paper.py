@@ -26,6 +26,7 @@ class TuringPaper(SymbolTask):
 
     few: ClassVar[range] = range(5, 11)
     joiner: ClassVar[str] = " "
+    multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2, 3, 5)
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

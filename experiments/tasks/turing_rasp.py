@@ -27,6 +27,7 @@ class TuringRasp(SymbolTask):
     few: ClassVar[range] = range(5, 11)
     separator: ClassVar[str] = "sep"
     joiner: ClassVar[str] = " "
+    multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2, 3, 5)
 
     def __post_init__(self) -> None:
         if self.steps < 1:
