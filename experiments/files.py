@@ -1,12 +1,15 @@
-"""Files that are whole or not there, and sentences about those that cannot be read or written."""
+"""JSON files that are whole or not there, and sentences about what cannot be read or written."""
 
 from __future__ import annotations
 
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from rasp.files import write_whole
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -19,17 +22,6 @@ def write_fields(path: Path, values: Mapping[str, Any]) -> None:
     write_whole(path, "{\n" + ",\n".join(lines) + "\n}\n")
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Beside the old file, which it then replaces."""
-    partial = path.with_name(f"{path.name}.partial")
-    try:
-        partial.write_text(text, encoding="utf-8")
-        os.replace(partial, path)
-    except OSError:
-        partial.unlink(missing_ok=True)
-        raise
-
-
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file."""
     try:
@@ -39,6 +31,25 @@ def read_json(path: Path) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds no JSON object")
     return value
+
+
+LOCK = ".lock"
+
+
+@contextmanager
+def only_user_of(folder: Path) -> Iterator[None]:
+    """Refuse a folder that another process writes into. The system forgets the lock when a process dies."""
+    try:
+        import fcntl
+    except ImportError:  # Windows, where two runs in one folder are not noticed
+        yield
+        return
+    with open(folder / LOCK, "w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise ValueError(f"another process is training in {folder}; wait for it, or name another folder") from None
+        yield
 
 
 def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from experiments.machines import first_tape, read_machine, tagged_start, tags_of
 from rasp import TuringMachine, make_simulable
+from rasp.files import write_whole
 from rasp.gallery import Entry, entry, gallery, machine
 
 if TYPE_CHECKING:
@@ -152,7 +153,7 @@ def write_gallery(folder: Path, tell: Callable[[str], None] = lambda _: None) ->
     for name in gallery():
         cards.append(_write_page(folder, entry(name)))
         tell(name)
-    (folder / "index.html").write_text(index_page(cards), encoding="utf-8")
+    write_whole(folder / "index.html", index_page(cards))
     return cards
 
 

@@ -12,6 +12,7 @@ from experiments.versions import versions
 from proofs_check.sampled.corners import CORNERS, verify_corners
 from proofs_check.sampled.report import Report, Sweep
 from proofs_check.sampled.sweep import chunk_size, run_sweep
+from rasp.files import write_whole
 from rasp.progress import Progress, StageProgress
 
 if TYPE_CHECKING:
@@ -75,7 +76,7 @@ def run_verification(request: VerificationRequest, progress: Progress = lambda *
     found = Verification(report, unusual)
     if request.output is not None:
         as_json = request.output.suffix == ".json"
-        request.output.write_text(json.dumps(found.to_json(), indent=2) if as_json else report.render() + "\n")
+        write_whole(request.output, json.dumps(found.to_json(), indent=2) if as_json else report.render() + "\n")
     return found
 
 

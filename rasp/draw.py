@@ -12,6 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
+from rasp.files import write_whole
 from rasp.layout import Layout, Point, layered
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
@@ -58,7 +59,7 @@ def draw_graph(graph: Drawable, path: str | os.PathLike[str]) -> None:
         raise ValueError(f"cannot draw to {str(path)!r}: the name must end in one of {', '.join(SUFFIXES)}")
     try:
         if suffix == ".dot":
-            path.write_text(to_dot(graph), encoding="utf-8")
+            write_whole(path, to_dot(graph))
         else:
             _figure(graph).savefig(path, metadata={"Date": None} if suffix == ".svg" else None)
     except OSError as error:

@@ -9,6 +9,7 @@ import difflib
 import os
 from pathlib import Path
 
+from rasp.files import write_whole
 from rasp.formats.bbchallenge import from_bbchallenge, looks_like_bbchallenge, to_bbchallenge
 from rasp.formats.json import from_json, to_json
 from rasp.formats.yaml import from_yaml, to_yaml, yaml_input
@@ -54,7 +55,7 @@ def save_machine(machine: TuringMachine, path: str | os.PathLike[str]) -> None:
     if len(data) > MAX_BYTES:
         raise InvalidMachine(f"{path} would have {len(data)} bytes, and files over {MAX_BYTES} are not read back")
     try:
-        path.write_bytes(data)
+        write_whole(path, data)
     except OSError as error:
         raise InvalidMachine(f"cannot write {path}: {error.strerror}") from None
 
@@ -65,12 +66,13 @@ def _is_text(source: str) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        data = path.read_bytes() if path.stat().st_size <= MAX_BYTES else None
+        with path.open("rb") as file:
+            data = file.read(MAX_BYTES + 1)  # not by its size: a device has none and never ends
     except FileNotFoundError:
         raise InvalidMachine(_not_found(path)) from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InvalidMachine(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if data is None:
+    if len(data) > MAX_BYTES:
         raise InvalidMachine(f"is larger than {MAX_BYTES} bytes, which no machine of a supported size needs")
     try:
         return data.decode("utf-8-sig")

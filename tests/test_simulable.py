@@ -27,7 +27,7 @@ def free_run_is_exact(simulable: Simulable, tape: list[int], steps: int) -> bool
 
 @pytest.mark.parametrize(("kinds", "size"), [(1, 2), (2, 2), (2, 4), (3, 2), (4, 2), (3, 3), (7, 2)])
 def test_a_de_bruijn_sequence_has_every_word_once(kinds: int, size: int) -> None:
-    cycle = de_bruijn(kinds, size)
+    cycle = list(de_bruijn(kinds, size))
     words = {tuple((cycle + cycle)[i : i + size]) for i in range(len(cycle))}
     assert len(cycle) == kinds**size == len(words)
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from compile.inspector.collect import collect
 from compile.transformer.transformer import Prompts, Transformer
+from rasp.files import write_whole
 from rasp.formats.json import from_json
 from rasp.machines.machine import TuringMachine, sep
 
@@ -37,7 +38,7 @@ class Inspection:
 
     def save(self, path: str | Path) -> Path:
         path = Path(path)
-        path.write_text(self.html, encoding="utf-8")
+        write_whole(path, self.html)
         return path
 
     def _repr_html_(self) -> str:

@@ -17,6 +17,7 @@ from compile.inspector.page import static as inspector_static
 from compile.playground.weights import model_data
 from compile.tasks import compile_task, compile_universal
 from compile.transformer import Transformer
+from rasp.files import write_whole
 from rasp.formats.json import to_json
 from rasp.gallery import entry, gallery, machine
 
@@ -50,7 +51,7 @@ class Playground:
 
     def save(self, path: str | Path) -> Path:
         path = Path(path)
-        path.write_text(self.html, encoding="utf-8")
+        write_whole(path, self.html)
         return path
 
 

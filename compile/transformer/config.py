@@ -20,6 +20,7 @@ FIRST_FORMAT = ("head_labels", "mlp_labels", "registers")  # what the first form
 
 MOST_LAYERS = MOST_HEADS = 1_000
 LARGEST_SIZE = 2**24  # of any one dimension
+LONGEST_PREFIX = 4096  # start tokens; each is read before the first token of every input
 MOST_PARAMETERS = 2**33  # 32 GB of float32: more is a damaged file or a mistake, not a model for this program
 
 
@@ -197,7 +198,7 @@ def _check_numbers(config: TransformerConfig) -> None:
         need_size("max_positions", config.max_positions)
     if config.prepend is not None:
         need_size("prepend", config.prepend, 0, config.vocabulary - 1)
-    need_size("prepend_count", config.prepend_count)
+    need_size("prepend_count", config.prepend_count, largest=LONGEST_PREFIX)
     for token in config.outputs or ():
         need_size("an output", token, -(2**62), 2**62)
 

@@ -54,7 +54,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     ours = isinstance(values, dict) and values.get("model_type") == FORMAT["model_type"]
     if not ours or values.get("format_version") not in READABLE:
         raise InvalidModel(f"{path} is not of type {FORMAT}; it is another program's, or a newer version's.")
-    if values.get(STORED, "float32") not in SAFETENSORS_DTYPES:
+    if str(values.get(STORED, "float32")) not in SAFETENSORS_DTYPES:
         raise InvalidModel(
             f"{path} says that weights are stored as {values[STORED]!r}; expected one of "
             f"{', '.join(SAFETENSORS_DTYPES)}. {AGAIN}"

@@ -6,6 +6,7 @@ import json
 import math
 import os
 import re
+import shutil
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
@@ -66,6 +67,7 @@ def save_weights_and_config(model: Saved, folder: Path, stored: str | None = Non
     values = {**model.config.to_dict(), **FORMAT, **({STORED: stored} if stored else {})}
     sums = dict(zip(SUMS, (sum_of_file(folder / f"{WEIGHTS}.partial"), sum_of_config(values)), strict=True))
     (folder / f"{CONFIG}.partial").write_text(json.dumps({**values, **sums}, indent=1, sort_keys=True) + "\n")
+    shutil.copymode(folder / f"{CONFIG}.partial", folder / f"{WEIGHTS}.partial")  # safetensors' own is 0600
     for name in (WEIGHTS, CONFIG):  # a crash before this leaves the old files, one in between is caught by the sum
         os.replace(folder / f"{name}.partial", folder / name)
 

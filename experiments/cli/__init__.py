@@ -5,6 +5,7 @@ Bad input ends with one sentence and exit code 2. Set TURING_PROGRAMS_DEBUG=1 to
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 from typing import Annotated, Any
@@ -64,6 +65,9 @@ _BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherev
 
 def main() -> None:
     """Run the command line; what is wrong with the input is said in one sentence."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):  # where the locale has no UTF-8, a ? instead of an error
+            stream.reconfigure(errors="replace")
     try:
         code = app(standalone_mode=False) or 0  # typer turns Ctrl-C into this code, and a closed pipe into an exit
         if code == INTERRUPTED:

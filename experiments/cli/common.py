@@ -91,7 +91,7 @@ def screen() -> Console:
     """Standard output; wide enough for tables where no terminal says how wide it is."""
     from rich.console import Console
 
-    return Console(width=None if sys.stdout.isatty() else 120, highlight=False)
+    return Console(width=None if sys.stdout.isatty() else 120, highlight=False, markup=False)
 
 
 @contextmanager

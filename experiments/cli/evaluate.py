@@ -17,6 +17,7 @@ from experiments.cli.common import (
     print_json,
     progress_bar,
     read_numbers,
+    screen,
 )
 
 if TYPE_CHECKING:
@@ -52,6 +53,7 @@ def evaluate(
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
+    yes: Annotated[bool, typer.Option("--yes", help="With --ship: do not ask.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Store results beside the shipped checkpoints.")] = False,
     device: DeviceOption = "auto",
     precision: PrecisionOption = "float32",
@@ -80,6 +82,8 @@ def evaluate(
         precision=precision,
         threads=threads,
     )
+    if ship is not None and not yes:
+        typer.confirm(f"Write the checkpoint {ship} into {shipped_folder()}?", abort=True, err=True)
     with progress_bar("evaluating") as progress:
         found = run_evaluation(request, progress)
     if json:
@@ -122,9 +126,14 @@ def figure(
         typer.echo(f"{drawn.about}: wrote {', '.join(map(str, drawn.files))}")
 
 
+def shipped_folder() -> Path:
+    from experiments.evaluation.shipped import FOLDER
+
+    return FOLDER
+
+
 def print_results(results: list[Result]) -> None:
     from rich.box import SIMPLE_HEAD
-    from rich.console import Console
     from rich.table import Table
 
     table = Table(box=SIMPLE_HEAD)
@@ -134,4 +143,4 @@ def print_results(results: list[Result]) -> None:
         interval = f"{r.low:.3f} - {r.high:.3f}"
         group = "" if r.group == "all" else r.group
         table.add_row(r.name, str(r.length), str(r.rollout), f"{r.accuracy:.3f}", interval, str(r.examples), group)
-    Console().print(table)
+    screen().print(table)

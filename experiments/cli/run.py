@@ -47,7 +47,7 @@ BackendOption = Annotated[str, typer.Option(help="With `--on compiled`: hard_ali
 
 def register(app: typer.Typer) -> None:
     app.command(
-        epilog="Examples:  turing-programs run bb4  ·  turing-programs run palindrome 10101  ·  "
+        epilog="Examples:  turing-programs run bb4  ·  turing-programs run palindrome abba  ·  "
         "turing-programs run random:12x16:7 --on rasp --steps 40  ·  turing-programs run bb4 --on rasp --tags  ·  "
         "turing-programs run bb4 --on compiled  ·  turing-programs run bb3 --on universal  ·  "
         "turing-programs run addition 4324+139 --on compiled"
@@ -144,7 +144,7 @@ def _print(played: PlayedRun, asked: PlaybackRequest) -> None:
     from rich.console import Console
 
     playback, chosen = played.playback, played.chosen
-    console = Console(highlight=False, soft_wrap=True)
+    console = Console(highlight=False, soft_wrap=True, markup=False)
     good = playback.tapes if playback.correct else playback.tapes[:-1]
     width = max(len(name) for name in chosen.states)
     for step, tape in enumerate(good):

@@ -51,6 +51,7 @@ def shipping(run: Path, name: str) -> Iterator[StagedCheckpoint]:
     """
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
+    need_checkout()
     target, recipe, record = FOLDER / name, read_run(run, RECIPE, {"task", "lengths"}), read_record(run)
     if not record["finished"]:
         raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
@@ -81,6 +82,15 @@ def need_shipped_start(run: Path, start: str) -> None:
         )
 
 
+def need_checkout() -> None:
+    """Shipped checkpoints are part of the source: an installed package is not written into."""
+    if not (FOLDER.parents[1] / "pyproject.toml").is_file():
+        raise ValueError(
+            f"{FOLDER.parent} is an installed package, not a checkout of the source; clone the repository to ship "
+            "checkpoints, or keep results with -o"
+        )
+
+
 def read_record(folder: Path) -> dict[str, Any]:
     """What training.json tells of a run."""
     return read_run(folder, RECORD, {"finished", "steps_done"})
@@ -106,6 +116,7 @@ def kind(recipe: Mapping[str, Any]) -> str:
 
 def keep_results(name: str, results: Sequence[Result]) -> None:
     """Beside a shipped checkpoint, with those of other lengths that are there already; its card follows."""
+    need_checkout()
     folder = FOLDER / name
     record, recipe = read_record(folder), read_recipe_of(folder)
     known = {asked(found): found for found in record["evaluation"]}

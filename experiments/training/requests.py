@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from compile.transformer.saving import WEIGHTS
 from experiments.devices import use_threads
+from experiments.files import LOCK, only_user_of
 from experiments.training.loop import TrainingRun
 from experiments.training.progress import Display
 from experiments.training.recipe import Recipe
@@ -15,6 +17,9 @@ from experiments.training.state import PREVIOUS, STATE, RunState, read_state
 from experiments.training.timing import choose_precision, steps_in
 from experiments.training.trainer import Trainer, make_accelerator
 from experiments.training.variations import with_steps
+
+if TYPE_CHECKING:
+    from accelerate import Accelerator
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -73,6 +78,15 @@ def train(request: TrainingRequest) -> dict[str, Any]:
         if accelerator.is_main_process:
             take_folder(folder)
         accelerator.wait_for_everyone()
+    try:
+        with only_user_of(folder) if accelerator.is_main_process else nullcontext():
+            return train_in_folder(request, accelerator, state)
+    finally:
+        leave_no_empty_folder(folder)
+
+
+def train_in_folder(request: TrainingRequest, accelerator: Accelerator, state: RunState | None) -> dict[str, Any]:
+    folder = request.folder
     recipe = request.new_recipe() if state is None else request.resumed_recipe(state)
     with Display(recipe, folder, show=accelerator.is_main_process and not request.quiet) as display:
         if state is None:
@@ -98,3 +112,10 @@ def take_folder(folder: Path) -> None:
         how = "continue it with --resume" if resumable else "remove it"
         raise ValueError(f"{folder} already holds a run; {how}, or name another folder with -o")
     folder.mkdir(parents=True, exist_ok=True)
+
+
+def leave_no_empty_folder(folder: Path) -> None:
+    """What is refused before its first step leaves nothing behind."""
+    if folder.is_dir() and {path.name for path in folder.iterdir()} <= {LOCK}:
+        (folder / LOCK).unlink(missing_ok=True)
+        folder.rmdir()

@@ -12,15 +12,17 @@ give the machine the room it needs never to touch an end of the tape.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from itertools import cycle, islice
 from typing import SupportsIndex
 
 from rasp.errors import check_n
 from rasp.machines.machine import TuringMachine
 from rasp.machines.tape import Configuration, InvalidTape
-from rasp.machines.validation import check_count
+from rasp.machines.validation import MAX_VOCABULARY, check_count
 
+MAX_CELLS = 1_000_000
 HORIZON = 10_000  # steps looked ahead to find out how much room a machine needs
 
 
@@ -116,8 +118,15 @@ def make_simulable(
         cells = ran[1] - ran[0] + 1
     if cells < 1:
         raise InvalidTape(f"{cells} cells were asked for: a tape needs at least one")
-    tags = tag_row(cells, n)
-    return Simulable(machine, _tagged(machine, max(tags) + 1), n, tags)
+    if cells > MAX_CELLS:
+        raise InvalidTape(f"{cells} cells were asked for: at most {MAX_CELLS} are supported")
+    kinds = kinds_for(cells, n)
+    if kinds * len(machine.symbols) > MAX_VOCABULARY:
+        raise InvalidTape(
+            f"{cells} cells take {kinds} tags of each of the {len(machine.symbols)} symbols, and at most "
+            f"{MAX_VOCABULARY} symbols are supported; use fewer cells or a larger n"
+        )
+    return Simulable(machine, _tagged(machine, kinds), n, tag_row(cells, n))
 
 
 # --- tags -------------------------------------------------------------------------------------------------------------
@@ -128,26 +137,28 @@ def tag_row(cells: int, n: int) -> tuple[int, ...]:
 
     K kinds have K**(n+1) grams, so a longer row than K**(n+1) + n must repeat one; a de Bruijn sequence has that many.
     """
+    return tuple(islice(cycle(de_bruijn(kinds_for(cells, n), n + 1)), cells))
+
+
+def kinds_for(cells: int, n: int) -> int:
+    """The fewest kinds of tags that a row of so many cells needs."""
     kinds = 1
     while kinds ** (n + 1) + n < cells:
         kinds += 1
-    cycle = de_bruijn(kinds, n + 1)
-    return tuple((cycle + cycle[:n])[:cells]) if kinds > 1 else (0,) * cells
+    return kinds
 
 
-def de_bruijn(kinds: int, size: int) -> list[int]:
+def de_bruijn(kinds: int, size: int) -> Iterator[int]:
     """The cyclic sequence in which every word of `size` letters stands once: all Lyndon words, in order, whose length
     divides `size` (Fredricksen, Kessler, Maiorana; the next word by Duval's algorithm)."""
-    out: list[int] = []
     word = [-1]
     while word:
         word[-1] += 1
         if size % len(word) == 0:
-            out += word
+            yield from word
         word = [word[i % len(word)] for i in range(size)]
         while word and word[-1] == kinds - 1:
             word.pop()
-    return out
 
 
 def tagged_name(symbol: str, tag: int) -> str:

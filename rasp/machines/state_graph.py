@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rasp.files import write_whole
 from rasp.machines.machine import TuringMachine
 from rasp.machines.partial import STUCK, explicit_rules
 from rasp.machines.validation import InvalidMachine, listed
@@ -45,7 +46,7 @@ def draw_machine(machine: TuringMachine, path: str | os.PathLike[str]) -> None:
     if path.suffix not in SUFFIXES:
         raise InvalidMachine(f"cannot draw to {str(path)!r}: use one of {listed(SUFFIXES)}")
     if path.suffix == ".dot":
-        path.write_text(to_dot(machine), encoding="utf-8")
+        write_whole(path, to_dot(machine))
     else:
         _figure(machine).savefig(path, bbox_inches="tight")
 
