@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Callable
-from functools import reduce
+from functools import cache, reduce
 from numbers import Number
 from typing import Any, Protocol
 
@@ -42,7 +42,7 @@ _for_arrays: list[Callable[[], Interpreter]] = []
 
 def interpret_arrays_with(load: Callable[[], Interpreter]) -> None:
     """Name the interpreter of what names none itself: numpy arrays and lists. It is loaded when first needed."""
-    _for_arrays[:] = [load]
+    _for_arrays[:] = [cache(load)]
 
 
 def interpreter_of(*values: Any) -> Interpreter:

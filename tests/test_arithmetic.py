@@ -14,6 +14,7 @@ from agreement import assert_agree
 
 from rasp import aggr, full, indices, kqv, run, sel_width, select, seq_map, shift_right, tok_map, trace
 from rasp.arithmetic import BINARY, FLOAT, apply, apply_arrays, apply_unary, apply_unary_arrays, cut, cut_array, wrap
+from rasp.engines.ranges import fits, of_binary
 from rasp.errors import EngineError, FunctionError, ProgramError
 
 ENGINES = ("reference", "eager", "graph", "stream", "jit")
@@ -110,6 +111,9 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "in and out": lambda x: divmod(x, 3)[0] * 10 + divmod(x, -3)[1],
     "an index that wraps": lambda x: kqv(indices(x) + HIGHEST, indices(x) + HIGHEST - 1, x, operator.eq, default=-1),
     "far apart": lambda x: kqv(indices(x) + HIGHEST, indices(x) + LOWEST, x, operator.eq, default=-1),
+    "an inverted choice of bits": lambda x: (
+        ~(x ^ x) + 3 * ~(x ^ -x) - ~(x | (x * 5)) + tok_map(x, lambda a: ~(a ^ LOWEST))
+    ),
     "many digits": lambda x: tok_map(x, lambda a: (a + 2**62) ^ (a * 3 + 2**61) | (a << 40) & ~a),
 }
 
@@ -150,6 +154,23 @@ def test_the_examples_by_hand() -> None:
             HIGHEST,
             LOWEST // 2,
         ]
+
+
+@pytest.mark.parametrize("op", ["+", "-", "*", "//", "%", "<<", ">>", "&", "|", "^", "**"])
+def test_bounds_hold(op: str) -> None:
+    """Of the exact result where it is computed exactly; wherever they lie within an int64, no correction is made."""
+    rng = np.random.default_rng(0)
+    ends = (LOWEST, LOWEST + 1, -(2**40), -5, -1, 0, 1, 2, 7, 63, 2**40, HIGHEST - 1, HIGHEST)
+    for _ in range(400):
+        a, b = (tuple(sorted(int(rng.choice(ends)) for _ in range(2))) for _ in range(2))
+        low, high = of_binary(op, a, b)
+        for x in {*a, min(max(0, a[0]), a[1]), (a[0] + a[1]) // 2}:
+            for y in {*b, min(max(0, b[0]), b[1]), (b[0] + b[1]) // 2}:
+                found = apply(op, x, y)
+                inside = low <= found <= high
+                assert inside or not fits((low, high)), f"{x} {op} {y} is {found}, not from {low} to {high}"
+                if op in ("&", "|", "^"):
+                    assert fits((low, high)), "bits cannot leave an int64"
 
 
 # --- what is refused ------------------------------------------------------------------------------------------------

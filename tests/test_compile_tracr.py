@@ -22,6 +22,7 @@ from rasp import (
     kqv,
     lasts,
     leq,
+    mask,
     next_tokens,
     num_prev,
     sel_width,
@@ -220,6 +221,16 @@ def assert_runs(name: str) -> None:
 @pytest.mark.parametrize("name", QUICK)
 def test_program(name: str) -> None:
     assert_runs(name)
+
+
+def test_a_choice_that_is_never_met() -> None:
+    """A box of values that no token has (two sides read the same register) becomes no hidden unit."""
+
+    def program(x: Any) -> Any:
+        return seq_map(kqv(x, x, x, equals) % 2, mask(x, x // 4), max)
+
+    model = compile_program(program, [0, 2, 5], backend="tracr", counts=2, max_seq_len=12)
+    assert model.predict([0, 5, 2, 5, 0]).tolist() == list(program(Plain([0, 5, 2, 5, 0])))
 
 
 @pytest.mark.slow

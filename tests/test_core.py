@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+import itertools
 import operator
 from collections.abc import Callable
 from typing import Any
@@ -14,6 +15,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from rasp import aggr, aggr_max, aggr_mean, aggr_min, full, indices, kqv, run, sel_width, select, seq_map, tok_map
+from rasp.engines.reference import Plain
 from rasp.errors import EngineError, FunctionError
 
 NUMBERS = [10, 20, 30, 40, 50]
@@ -191,6 +193,44 @@ def test_fractions_given(xs: tuple[list[int], ...], reduction: str) -> None:
     for name in ("equal", "next", "less", "always"):
         same(kqv(k, q, v, PREDICATES[name], -1, reduction), listing_kqv(k, q, v, PREDICATES[name], -1, reduction))
     same(tok_map(k, lambda a: a * 3), listing_map(lambda a: a * 3, k))
+
+
+SIDES: dict[str, Callable[[Any], Any]] = {
+    "any": lambda x: x,
+    "counting": indices,
+    "counting from 2": lambda x: indices(x) + 2,
+    "counting from -3": lambda x: indices(x) - 3,
+    "counting and wrapping": lambda x: indices(x) + (2**63 - 3),
+    "one number": lambda x: full(x, 3),
+    "the lowest": lambda x: full(x, -(2**63)),
+    "changed": lambda x: full(x, 2) + indices(x) * 0,
+}
+
+
+@pytest.mark.parametrize("keys", SIDES)
+@pytest.mark.parametrize("queries", SIDES)
+def test_equality_with_a_closed_form(keys: str, queries: str) -> None:
+    """Keys that count up and queries that stay the same are answered without a selector."""
+    rng = np.random.default_rng([len(keys), len(queries)])
+    long = (98,) if (keys, queries) in (("any", "any"), ("counting", "any"), ("any", "one number")) else ()
+    for length in (0, 1, 9, *long):
+        x = rng.integers(-2, 6, length)
+        plain = Plain(x)
+        chosen = select(SIDES[keys](plain), SIDES[queries](plain), operator.eq)
+        for values, reduction, default in itertools.product(SIDES.values(), ("mean", "max", "min"), (0, -7)):
+            expected = aggr(chosen, values(plain), default, reduction)
+            found = kqv(SIDES[keys](x), SIDES[queries](x), values(x), operator.eq, default, reduction)
+            assert found.tolist() == list(expected)
+
+
+def test_what_counts_up_cannot_be_changed_behind_our_back() -> None:
+    for made in (indices([1, 2, 3]), indices([1, 2, 3]) + 1, full([1, 2, 3], 4)):
+        with pytest.raises(ValueError, match="read-only"):
+            made[0] = 9
+        copied = made.copy()
+        copied[0] = 9
+        assert kqv(copied, full(made, 9), indices(made), operator.eq, default=-1).tolist() == [0, 0, 0]
+    assert indices([1, 2, 3]).tolist() == [0, 1, 2]
 
 
 def test_means_are_cut_towards_zero() -> None:

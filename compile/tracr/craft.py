@@ -285,7 +285,7 @@ def _map_units(names: Directions, layer: int) -> list[Unit]:
             reads = _membership(names, [(form.inputs[side], values) for side, values in box.sides])
             unit = units.setdefault(frozenset(reads.items()), Unit(reads, {}))
             unit.writes[names.value(i, box.value)] = 1.0
-    return list(units.values())
+    return [unit for unit in units.values() if unit.reads]  # a box that cannot be met reads nothing
 
 
 def _membership(names: Directions, sides: Iterable[tuple[int, frozenset[int]]]) -> dict[Direction, float]:

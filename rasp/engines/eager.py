@@ -28,6 +28,15 @@ from rasp.arithmetic import (
     number,
 )
 from rasp.core import Function
+from rasp.engines.short_cuts import (
+    REMEMBERED,
+    best_so_far,
+    delayed,
+    first_places,
+    positions,
+    same_so_far,
+    value_at,
+)
 from rasp.errors import ProgramError
 from rasp.operators import Operators
 from rasp.predicates import Predicate, classify
@@ -37,21 +46,22 @@ from rasp.scalar.vectorised import vector_function
 
 Array = np.ndarray
 INT64 = np.dtype(np.int64)
-SHORT = 96  # sequences up to this long are attended pair by pair
+SHORT = REMEMBERED  # sequences up to this long are attended pair by pair
+NEAR = 2**62  # numbers that count up from less than this do not wrap around
 _EQUAL = binary("==", arg(0), arg(1))
 
 
 class Numbers(Operators, np.ndarray):  # type: ignore[misc]
-    """A numpy array of bool, int64 or float64 whose operators follow our rule of arithmetic."""
+    """A numpy array of bool, int64 or float64 whose operators follow our rule of arithmetic.
+
+    What `full` and `indices` give cannot be written to, and says what it is: attention to it has a closed form.
+    """
 
     __rasp__: Eager
+    constant: int | None = None  # the number that stands everywhere
+    start: int | None = None  # the first of numbers that count up
 
     def _binary(self, op: str, other: Any, swapped: bool) -> Any:
-        same = _SAME.get(op)
-        if same is not None and self.dtype is INT64 and _is_int64(other):  # numpy's own answer, and quickly
-            mine = self.view(np.ndarray)
-            theirs = other.view(np.ndarray) if isinstance(other, np.ndarray) else other
-            return (same(theirs, mine) if swapped else same(mine, theirs)).view(Numbers)
         if not isinstance(other, np.ndarray):
             try:
                 other = number(other)
@@ -74,11 +84,34 @@ class Numbers(Operators, np.ndarray):  # type: ignore[misc]
     __iand__, __ior__, __ixor__ = Operators.__and__, Operators.__or__, Operators.__xor__  # type: ignore[assignment]
 
 
-_SAME = {op: BINARY[op] for op in ("+", "-", "*", "&", "|", "^", *COMPARISONS)}
+def _quick(op: str) -> Callable[[Any, Any], Any]:
+    """An operator that numpy has too: its own answer for int64, and quickly."""
+    compute = BINARY[op]
+
+    def method(self: Numbers, other: Any) -> Any:
+        if self.dtype is INT64:
+            if type(other) is int and LOWEST <= other <= HIGHEST:
+                found = compute(self.view(np.ndarray), other).view(Numbers)
+                if self.start is not None and op in ("+", "-"):
+                    _count_from(found, self.start + (other if op == "+" else -other))
+                return found
+            if type(other) is Numbers and other.dtype is INT64:
+                return compute(self.view(np.ndarray), other.view(np.ndarray)).view(Numbers)
+        return self._binary(op, other, False)
+
+    return method
 
 
-def _is_int64(x: Any) -> bool:
-    return x.dtype is INT64 if isinstance(x, np.ndarray) else type(x) is int and LOWEST <= x <= HIGHEST
+def _count_from(x: Numbers, start: int) -> None:
+    if abs(start) < NEAR:
+        x.start = start
+        x.flags.writeable = False
+
+
+for _op, _name in {"+": "add", "-": "sub", "*": "mul", "&": "and", "|": "or", "^": "xor"}.items():
+    setattr(Numbers, f"__{_name}__", _quick(_op))
+for _op, _compare in COMPARISONS.items():
+    setattr(Numbers, f"__{_compare.__name__}__", _quick(_op))
 
 
 def numbers(x: Any) -> Numbers:
@@ -89,7 +122,7 @@ def numbers(x: Any) -> Numbers:
 def _given(x: Any) -> Array:
     """A sequence as it was handed in: whole numbers as int64, truth values and floats as they are."""
     if isinstance(x, np.ndarray) and x.dtype is INT64:
-        return x.view(np.ndarray)
+        return x if type(x) is np.ndarray else x.view(np.ndarray)
     x = np.asarray(x)
     if x.dtype == np.uint64 and x.size and x.max() > np.iinfo(np.int64).max or x.dtype.kind not in "biuf":
         raise ProgramError(f"a sequence holds 64-bit whole numbers, truth values or floats, not {x.dtype}")
@@ -99,22 +132,22 @@ def _given(x: Any) -> Array:
 
 class Eager:
     def full(self, x: Any, const: int) -> Array:
-        result = np.empty(len(x), dtype=INT64)
-        result.fill(constant(const, "the constant of full"))
-        return result.view(Numbers)
+        value, length = constant(const, "the constant of full"), len(x)
+        return _short_full(length, value) if length <= SHORT else _full(length, value)
 
     def indices(self, x: Any) -> Array:
-        return np.arange(len(x), dtype=INT64).view(Numbers)
+        return _short_indices(len(x)) if len(x) <= SHORT else _indices(len(x))
 
     def tok_map(self, x: Any, func: Function) -> Array:
-        return _map(func, _given(x))
+        x = _given(x)
+        return _map(func, (x.dtype.num,), x)
 
     def seq_map(self, x: Any, y: Any, func: Function) -> Array:
         x, y = _given(x), _given(y)
         if len(x) != len(y):
             length = min(len(x), len(y))  # as zip does
             x, y = x[:length], y[:length]
-        return _map(func, x, y)
+        return _map(func, (x.dtype.num, y.dtype.num), x, y)
 
     def select(self, k: Any, q: Any, pred: Function, causal: bool) -> Array:
         k, q = _aligned(k, q)
@@ -128,6 +161,9 @@ class Eager:
         return numbers(reduce_matrix(np.asarray(A), v, _default(default, v, reduction), reduction))
 
     def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Array:
+        found = _closed_form(k, q, v, default, reduction) if pred is eq else None
+        if found is not None:
+            return found.view(Numbers)
         k, q = _aligned(k, q)
         v = _given(v)
         if len(v) != len(k):
@@ -146,6 +182,56 @@ class Eager:
 
 EAGER = Eager()
 Numbers.__rasp__ = EAGER
+
+
+def _full(length: int, value: int) -> Numbers:
+    found = np.empty(length, dtype=INT64)
+    found.fill(value)
+    found.flags.writeable = False
+    result: Numbers = found.view(Numbers)
+    result.constant = value
+    return result
+
+
+def _indices(length: int) -> Numbers:
+    result: Numbers = positions(length).view(Numbers)
+    _count_from(result, 0)
+    return result
+
+
+_short_full, _short_indices = lru_cache(maxsize=1024)(_full), lru_cache(maxsize=SHORT + 1)(_indices)
+
+
+def _closed_form(k: Any, q: Any, v: Any, default: Any, reduction: str) -> Array | None:
+    """Causal `kqv` by equality where keys, queries or values are known to count up, or to be the same everywhere."""
+    if not (_is_int64(k) and _is_int64(q) and _is_int64(v) and 0 < len(k) == len(q) == len(v)):
+        return None
+    keys_from, here = getattr(k, "start", None), getattr(q, "start", None)
+    if keys_from is None:
+        return _one_sided(k.view(np.ndarray), q, v, default, reduction)
+    otherwise = constant(default, "the default")
+    if here is not None:
+        return delayed(keys_from - here, v.view(np.ndarray), otherwise)
+    return value_at(keys_from, q.view(np.ndarray), v.view(np.ndarray), otherwise)
+
+
+def _one_sided(k: Array, q: Any, v: Any, default: Any, reduction: str) -> Array | None:
+    same, value = getattr(q, "constant", None), getattr(v, "constant", None)
+    if same is None:
+        if reduction != "min" or getattr(v, "start", None) != 0 or len(k) > SHORT:
+            return None
+        q = q.view(np.ndarray)
+        return first_places(k, q, (q[:, None] == k) & _causal(len(k)), constant(default, "the default"))
+    if value is not None and abs(value) < NEAR // len(k):  # its mean is itself: no total wraps around
+        return same_so_far(k == same, value, constant(default, "the default"))
+    if reduction == "mean":
+        return None
+    best = np.maximum if reduction == "max" else np.minimum
+    return best_so_far(k == same, v.view(np.ndarray), constant(default, "the default"), best)
+
+
+def _is_int64(x: Any) -> bool:
+    return isinstance(x, np.ndarray) and x.dtype is INT64
 
 
 def _numbered(pairs: list[tuple[Array, Array]]) -> tuple[Array, Array]:
@@ -171,14 +257,15 @@ def _default(default: Any, v: Array, reduction: str) -> int:
     return int(bool(default)) if reduction == "max" and v.dtype == np.bool_ else constant(default, "the default")
 
 
-def _map(func: Function, *arrays: Array) -> Array:
-    def found() -> Callable[..., Array]:
-        return vector_function(whole(capture(func, len(arrays), [array_kind(a) for a in arrays])))
-
+def _map(func: Function, types: tuple[int, ...], *arrays: Array) -> Array:
     if not len(arrays[0]):
         return np.zeros(0, dtype=np.int64).view(Numbers)
-    function = remembered(func, ("map", *(a.dtype for a in arrays)), found)
+    function = remembered(func, types, _vectorised, func, arrays)
     return function(*arrays).view(Numbers)  # type: ignore[no-any-return]
+
+
+def _vectorised(func: Function, arrays: tuple[Array, ...]) -> Callable[..., Array]:
+    return vector_function(whole(capture(func, len(arrays), [array_kind(a) for a in arrays])))
 
 
 def _condition(pred: Function, k: Array, q: Array) -> Expr:
@@ -186,11 +273,12 @@ def _condition(pred: Function, k: Array, q: Array) -> Expr:
 
 
 def _classified(pred: Function, k: Array, q: Array) -> Predicate:
-    def found() -> Predicate:
-        predicate = classify(_condition(pred, k, q))
-        return replace(predicate, condition=_EQUAL) if predicate.condition == _EQUAL else predicate
+    return remembered(pred, ("kqv", k.dtype.num, q.dtype.num), _found_kind, pred, k, q)  # type: ignore[no-any-return]
 
-    return remembered(pred, ("kqv", k.dtype, q.dtype), found)  # type: ignore[no-any-return]
+
+def _found_kind(pred: Function, k: Array, q: Array) -> Predicate:
+    predicate = classify(_condition(pred, k, q))
+    return replace(predicate, condition=_EQUAL) if predicate.condition == _EQUAL else predicate
 
 
 def map_arrays(e: Expr, *arrays: Array) -> Array:

@@ -85,7 +85,7 @@ def _of_division(op: str, a: Range, b: Range) -> Range:
 def _of_bits(op: str, a: Range, b: Range) -> Range:
     if op == "&" and (a[0] >= 0 or b[0] >= 0):
         return 0, min(r[1] for r in (a, b) if r[0] >= 0)
-    bits = max(abs(x).bit_length() for x in (*a, *b))
+    bits = max((x if x >= 0 else ~x).bit_length() for x in (*a, *b))
     return (0 if a[0] >= 0 and b[0] >= 0 else -(1 << bits)), (1 << bits) - 1
 
 

@@ -130,7 +130,8 @@ class Speller:
             return Term(f"({text})", ANY, a.nesting + 2)
         a = self.spell(operand, args) if e.op in ("neg", "invert") else self.settled(operand, args)
         if self.native and not fits(of_unary(e.op, a.range)):
-            return Term(f"{'negate' if e.op == 'neg' else 'absolute'}({a.source})", ANY, a.nesting + 1)
+            helper = {"neg": "negate", "abs": "absolute", "invert": "~"}[e.op]
+            return Term(f"({helper}({a.source}))", ANY, a.nesting + 2)
         template = {"neg": "-{0}", "invert": "~{0}", "abs": "abs({0})", "not": "not {0}", "int": "int({0})"}[e.op]
         return Term(f"({template.format(a.source)})", of_unary(e.op, a.range), a.nesting + 2)
 

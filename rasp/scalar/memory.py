@@ -24,24 +24,24 @@ class _Changeable(Exception):
     """The function depends on something that may be another thing the next time."""
 
 
-def remembered(func: Callable[..., Any], more: Hashable, find: Callable[[], Any]) -> Any:
-    """`find()`, or what it gave for a function that is the same in all respects."""
+def remembered(func: Callable[..., Any], more: Hashable, find: Callable[..., Any], *given: Any) -> Any:
+    """`find(*given)`, or what it gave for a function that is the same in all respects."""
     code = getattr(func, "__code__", None)
     key: Hashable
-    if type(func) is types.BuiltinFunctionType:
+    if code is None and type(func) is types.BuiltinFunctionType:
         key = (func, more)
-    elif code is not None and _sees_nothing(func):
+    elif code is not None and _sees_nothing(func, code):
         key = (id(code), more)
     else:
         try:
             key = (_identity(func, 0), more)
         except _Changeable:
-            return find()
+            return find(*given)
     known = _found.get(key)
     if known is None:
         if len(_found) >= MOST:
             _found.clear()
-        known = _found[key] = (find(), code)  # the code too: while it lives, no other has its id
+        known = _found[key] = (find(*given), code)  # the code too: while it lives, no other has its id
     return known[0]
 
 
@@ -49,11 +49,10 @@ def forget() -> None:
     _found.clear()
 
 
-def _sees_nothing(func: Any) -> bool:
+def _sees_nothing(func: Any, code: types.CodeType) -> bool:
     """A function of its arguments alone, known by its code."""
-    if func.__closure__ is not None or func.__defaults__ is not None or func.__kwdefaults__ is not None:
+    if func.__closure__ or func.__defaults__ or func.__kwdefaults__:
         return False
-    code = func.__code__
     known = _alone.get(id(code))
     if known is None or known[0] is not code:
         if len(_alone) >= MOST:

@@ -181,7 +181,7 @@ def capture(func: Callable[..., Any], arity: int, kinds: Sequence[Kind] = (), tr
     `kinds` says which numbers are truth values or floats; `truth` that the result serves as a condition.
     """
     known = tuple(kinds) or (WHOLE_NUMBERS,) * arity
-    return remembered(func, (known, truth), lambda: _capture(func, known, truth))  # type: ignore[no-any-return]
+    return remembered(func, (known, truth), _capture, func, known, truth)  # type: ignore[no-any-return]
 
 
 def _capture(func: Callable[..., Any], kinds: Sequence[Kind], truth: bool) -> Expr:

@@ -7,14 +7,16 @@ numpy for all int64 are spelled; the rest (divisions, floats, tables, functions 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass, field
 from functools import lru_cache
 from typing import Any
 
 import numpy as np
 
 from rasp.arithmetic import COMPARISONS, cut_array
+from rasp.scalar.building import unary
 from rasp.scalar.evaluation import evaluate_arrays
-from rasp.scalar.expression import Expr, spell_number, walk
+from rasp.scalar.expression import Expr, const, spell_number, walk
 
 _PLAIN = frozenset({"+", "-", "*", "&", "|", "^", *COMPARISONS})
 _SPELLED = {"neg": "np.negative({0})", "invert": "np.invert({0})", "abs": "np.abs({0})", "not": "np.logical_not({0})"}
@@ -27,7 +29,8 @@ def vector_function(e: Expr) -> Callable[..., np.ndarray]:
     if e.depth <= DEEPEST and all(_is_plain(node) for node in walk(e)):
         count = 1 + max((node.payload for node in walk(e) if node.op in ("arg", "boolarg")), default=-1)
         names = [f"x{i}" for i in range(count)]
-        found = eval(f"lambda {''.join(name + ', ' for name in names)}*_: {_spell(e)}", {"np": np})
+        spelled, constants = _Speller.spelled(e)
+        found = eval(f"lambda {''.join(name + ', ' for name in names)}*_: {spelled}", {"np": np, **constants})
         if e.op not in ("arg", "const"):
             return found  # type: ignore[no-any-return]
         return lambda *arrays: np.array(np.broadcast_to(found(*arrays), np.broadcast(*arrays).shape))
@@ -49,16 +52,43 @@ def _is_plain(e: Expr) -> bool:
     return e.op in ("arg", "boolarg", "ite", "neg", "invert", "abs", "not") or (e.op == "int" and e.args[0].is_bool)
 
 
-def _spell(e: Expr) -> str:
-    if e.op == "arg":
-        return f"x{e.payload}"
-    if e.op == "boolarg":
-        return f"(x{e.payload} != 0)"
-    if e.op == "const":
-        return spell_number(e.payload)
-    parts = [_spell(a) for a in e.args]
-    if e.op == "ite":
-        return f"np.where({', '.join(parts)})"
-    if e.op == "int":
-        return f"{parts[0]}.astype(np.int64)"
-    return f"({parts[0]} {e.op} {parts[1]})" if e.op in _PLAIN else _SPELLED[e.op].format(*parts)
+@dataclass
+class _Speller:
+    """Writes an expression out. Constants are arrays already: numpy takes as long to convert one as to add it."""
+
+    constants: dict[str, np.ndarray] = field(default_factory=dict)
+
+    @staticmethod
+    def spelled(e: Expr) -> tuple[str, dict[str, np.ndarray]]:
+        speller = _Speller()
+        return speller.spell(e), speller.constants
+
+    def spell(self, e: Expr) -> str:
+        if e.op == "arg":
+            return f"x{e.payload}"
+        if e.op == "boolarg":
+            return f"(x{e.payload} != {self.constant(const(0))})"
+        if e.op == "const":
+            return self.constant(e)
+        parts = [self.spell(a) for a in e.args]
+        if e.op == "ite":
+            return self.choice(e, *parts)
+        if e.op == "int":
+            return f"{parts[0]}.astype(np.int64)"
+        return f"({parts[0]} {e.op} {parts[1]})" if e.op in _PLAIN else _SPELLED[e.op].format(*parts)
+
+    def constant(self, e: Expr) -> str:
+        if e.kind == "bool":
+            return spell_number(e.payload)
+        name = f"c{len(self.constants)}"
+        self.constants[name] = np.array(e.payload, dtype=np.int64)
+        return name
+
+    def choice(self, e: Expr, condition: str, then: str, other: str) -> str:
+        """0 or 1 times a number is quicker than a choice between the number and 0."""
+        asked, yes, no = e.args
+        if asked.is_bool and yes.kind == "int" and no == const(0):
+            return f"({condition} * {then})"
+        if asked.op in COMPARISONS and no.kind == "int" and yes == const(0):
+            return f"({self.spell(unary('not', asked))} * {other})"
+        return f"np.where({condition}, {then}, {other})"
