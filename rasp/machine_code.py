@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import Any
 
 import numba
+import numpy as np
 from numba.core.caching import FunctionCache
 from numba.core.serialize import dumps
 
@@ -44,7 +45,7 @@ class CheckedCache(FunctionCache):
 
     def __init__(self, function: Callable[..., Any]) -> None:
         super().__init__(function)
-        stamp = (numba.__version__, self._impl.locator.get_source_stamp())
+        stamp = (numba.__version__, self._impl.locator.get_source_stamp(), *_used(function))
         self._cache_file = CheckedFiles(Path(self._cache_path), self._impl.filename_base, stamp)
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
@@ -59,6 +60,22 @@ class CheckedCache(FunctionCache):
             super().save_overload(sig, data)
         except OSError as error:
             _warn(f"machine code cannot be kept in {self._cache_path}: {error}; the next run compiles again")
+
+
+def _used(function: Callable[..., Any]) -> list[tuple[str, Any]]:
+    """What else is in a function's machine code: the compiled functions it calls and the numbers it names.
+
+    They may come from other modules, of which the stamp of its own file says nothing.
+    """
+    found: list[tuple[str, Any]] = []
+    for name in function.__code__.co_names:
+        value = function.__globals__.get(name)
+        cache = getattr(value, "_cache", None)
+        if isinstance(cache, CheckedCache):
+            found.append((name, cache._cache_file.stamp))
+        elif isinstance(value, bool | int | float | np.number):
+            found.append((name, value))
+    return found
 
 
 class CheckedFiles:

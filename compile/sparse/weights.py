@@ -7,11 +7,8 @@ Compiled weights have three kinds of heads, told apart by their weights alone:
     counting   the same, where all keys have one level and only the start tokens carry something
 
 So the keys of a head fall into classes (equal in every part), and a query meets one class in full: all others lose at
-least `strength` per part. `kernel` checks this at every token: entries of keys and queries are 0, 1 or -1 (times
-strength) up to NOISE, and the largest score of what is left out stays far below the best one that is kept.
-
-A count c arrives as the share w = 1 / (1 + c) of a counting head and is decoded by a staircase of units
-relu(slope * (edge * gate - w)). All units of one staircase are one piecewise linear function of w, kept as a table.
+least `strength` per part. `bounds` says how much attention is left out, and `matching` checks at every token that
+entries of keys and queries are 0, 1 or -1 (times strength) up to NOISE.
 """
 
 from __future__ import annotations
@@ -22,17 +19,14 @@ from typing import Any
 
 import numpy as np
 
+from compile.sparse.bounds import HeadScores, NotSparse, head_scores, one_hot_groups
+from compile.sparse.staircases import Staircase, find_shares, find_staircases
+
 DROPPED = 1e-6  # activations below it are not read: far below the 0.02 by which registers may differ from 0 and 1
-STAIR_NOISE = 1e-2  # what float32 leaves of steps that cancel, per direction
-SHORTEST_STAIRCASE = 8
 
 Arrays = Mapping[str, np.ndarray]
 FloatArray = np.ndarray
 IntArray = np.ndarray
-
-
-class NotSparse(ValueError):
-    """Why a model cannot be decoded by looking up: a sentence. It then runs through torch."""
 
 
 @dataclass(frozen=True)
@@ -51,24 +45,6 @@ class Columns:
 
 
 @dataclass(frozen=True)
-class Staircase:
-    """A piecewise linear function of one dimension (a share), where `gate` is 1; nothing where it is 0.
-
-    Between edges k-1 and k (they fall) it writes `offset + slope * share` at `rows`, from first[k] to first[k + 1].
-    """
-
-    share: int
-    gate_dims: IntArray
-    gate_values: FloatArray
-    gate_bias: float
-    edges: FloatArray
-    first: IntArray
-    rows: IntArray
-    offset: FloatArray
-    slope: FloatArray
-
-
-@dataclass(frozen=True)
 class SparseLayer:
     windows: IntArray  # per head; 0: unbounded
     d_head: int
@@ -84,6 +60,7 @@ class SparseLayer:
     down: Columns
     down_bias: FloatArray
     staircases: tuple[Staircase, ...]
+    scores: tuple[HeadScores | None, ...]  # per head; None: a window
 
 
 @dataclass(frozen=True)
@@ -94,8 +71,10 @@ class SparseWeights:
     unembed_bias: FloatArray
     outputs: IntArray
     d_model: int
+    inputs: int  # tokens 0, 1, .. that may be given
     prepend: int
     copies: int
+    refusal: str
     nonzeros: int
 
 
@@ -106,7 +85,9 @@ def sparse_weights(config: Mapping[str, Any], arrays: Arrays) -> SparseWeights:
     starts = np.flatnonzero(embed[:, config["prepend"]])
     if len(starts) != 1:
         raise NotSparse("its start token has no direction of its own")
-    layers = tuple(_layer(arrays, f"blocks.{i}", config["windows"][i], int(starts[0])) for i in range(config["layers"]))
+    start = int(starts[0])
+    groups = one_hot_groups((config.get("annotations") or {}).get("registers", ()), len(embed), start)
+    layers = tuple(_layer(arrays, f"blocks.{i}", config["windows"][i], start, groups) for i in range(config["layers"]))
     unembed = _get(arrays, "unembed.weight")
     outputs = range(config["vocabulary"]) if config.get("outputs") is None else config["outputs"]
     return SparseWeights(
@@ -116,7 +97,9 @@ def sparse_weights(config: Mapping[str, Any], arrays: Arrays) -> SparseWeights:
         unembed_bias=_get(arrays, "unembed.bias"),
         outputs=np.array(list(outputs), dtype=np.int64),
         d_model=embed.shape[0],
+        inputs=config["vocabulary"] - bool(config.get("refusal")),
         prepend=config["prepend"],
+        refusal=config.get("refusal", ""),
         copies=config["prepend_count"],
         nonzeros=sum(int(np.count_nonzero(a)) for a in arrays.values()),
     )
@@ -171,7 +154,7 @@ def _get(arrays: Arrays, name: str) -> FloatArray:
     return np.asarray(arrays[name], dtype=np.float64)
 
 
-def _layer(arrays: Arrays, path: str, windows: Any, start: int) -> SparseLayer:
+def _layer(arrays: Arrays, path: str, windows: Any, start: int, groups: list[IntArray]) -> SparseLayer:
     embed = _get(arrays, "embed.weight")
     d_model = embed.shape[1]
     nothing = np.zeros((0, d_model))
@@ -186,8 +169,8 @@ def _layer(arrays: Arrays, path: str, windows: Any, start: int) -> SparseLayer:
     d_head = len(bias) // (3 * heads) if heads else 0
     parts, biases = qkv.reshape(3, heads, d_head, d_model), bias.reshape(3, heads, d_head)
     found = [_head(path, h, w, parts[:, h], biases[:, h], start) for h, w in enumerate(windows)]
-    shares = _shares(parts, biases, out, windows, start)
-    staircases, plain = _staircases(up, up_bias, down, shares)
+    shares = find_shares(parts, biases, out, windows, start)
+    staircases, plain = find_staircases(up, up_bias, down, shares)
     return SparseLayer(
         windows=np.array([w or 0 for w in windows], dtype=np.int64),
         d_head=d_head,
@@ -203,6 +186,10 @@ def _layer(arrays: Arrays, path: str, windows: Any, start: int) -> SparseLayer:
         down=Columns.of(down[:, plain]),
         down_bias=_get(arrays, f"{path}.mlp.down.bias") if has_mlp else np.zeros(d_model),
         staircases=staircases,
+        scores=tuple(
+            None if w is not None else head_scores(f[0], f[1], parts[:2, h], biases[:2, h], groups)
+            for h, (w, f) in enumerate(zip(windows, found, strict=True))
+        ),
     )
 
 
@@ -223,80 +210,3 @@ def _head(
     carries = np.delete(v, start, axis=1)
     sums = bool(np.any((carries != 0) & (np.abs(carries) != 1)))
     return float(sizes[0]) if len(sizes) else 0.0, constant, sums
-
-
-def _shares(parts: FloatArray, biases: FloatArray, out: FloatArray, windows: Any, start: int) -> list[int]:
-    """The dimensions to which unbounded heads bring the start's mark alone: shares of counting heads."""
-    found: list[int] = []
-    d_head = parts.shape[2]
-    for h, window in enumerate(windows):
-        reads = parts[2, h]
-        marked = (reads[:, start] != 0) & ~np.delete(reads, start, axis=1).any(axis=1)
-        if window is None and marked.any() and not reads[~marked].any() and not biases[2, h].any():
-            columns = h * d_head + np.flatnonzero(marked)
-            found += np.flatnonzero(out[:, columns].any(axis=1)).tolist()
-    return found
-
-
-def _staircases(
-    up: FloatArray, bias: FloatArray, down: FloatArray, shares: list[int]
-) -> tuple[tuple[Staircase, ...], IntArray]:
-    """The units that decode a share, as tables; and the indices of all others."""
-    groups: dict[tuple[Any, ...], list[tuple[float, float, int]]] = {}
-    for share in shares:
-        for unit in np.flatnonzero(up[:, share] < 0):
-            slope = -up[unit, share]
-            gate = np.append(np.delete(up[unit], share), bias[unit]) / slope
-            edge = np.abs(gate).max()
-            if edge > 0:
-                normal = np.round(gate / edge, 6)
-                key = (share, tuple(np.flatnonzero(normal)), tuple(normal[np.flatnonzero(normal)]))
-                groups.setdefault(key, []).append((float(edge), float(slope), int(unit)))
-    taken: set[int] = set()
-    tables = []
-    for (share, dims, values), units in groups.items():
-        if len(units) >= SHORTEST_STAIRCASE:
-            taken |= {unit for _, _, unit in units}
-            tables.append(_staircase(share, dims, values, sorted(units, reverse=True), up.shape[1], down))
-    return tuple(tables), np.array([u for u in range(len(up)) if u not in taken], dtype=np.int64)
-
-
-def _staircase(
-    share: int,
-    dims: tuple[int, ...],
-    values: tuple[float, ...],
-    units: list[tuple[float, float, int]],
-    d_model: int,
-    down: FloatArray,
-) -> Staircase:
-    bias = float(sum(v for d, v in zip(dims, values, strict=True) if d == d_model - 1))
-    gates = [(d + (d >= share), v) for d, v in zip(dims, values, strict=True) if d != d_model - 1]
-    offset: dict[int, float] = {}
-    slope: dict[int, float] = {}
-    first, kept = [0], []
-    for k in range(len(units) + 1):
-        if k:
-            edge, steep, unit = units[k - 1]
-            for row in np.flatnonzero(down[:, unit]).tolist():
-                offset[row] = offset.get(row, 0.0) + down[row, unit] * steep * edge
-                slope[row] = slope.get(row, 0.0) - down[row, unit] * steep
-        # On the interval below edge k-1 the share lies between two edges: an entry that is small at both is small.
-        high = units[k - 1][0] if k else 1.0
-        low = units[k][0] if k < len(units) else 0.0
-        for row, at in list(offset.items()):
-            if max(abs(at + slope[row] * high), abs(at + slope[row] * low)) > STAIR_NOISE:
-                kept.append((row, at, slope[row]))
-            elif abs(slope[row]) * high < STAIR_NOISE:  # the steps up to here cancel
-                del offset[row], slope[row]
-        first.append(len(kept))
-    return Staircase(
-        share=share,
-        gate_dims=np.array([d for d, _ in gates], dtype=np.int64),
-        gate_values=np.array([v for _, v in gates], dtype=np.float64),
-        gate_bias=bias,
-        edges=np.array([edge for edge, _, _ in units]),
-        first=np.array(first, dtype=np.int64),
-        rows=np.array([row for row, _, _ in kept], dtype=np.int32),
-        offset=np.array([at for _, at, _ in kept]),
-        slope=np.array([steep for _, _, steep in kept]),
-    )

@@ -15,7 +15,7 @@ from torch import nn
 from compile.transformer.config import TransformerConfig
 
 if TYPE_CHECKING:
-    from compile.sparse import SparseEngine
+    from compile.sparse import NotSparse, SparseEngine
 
 ENGINES = ("auto", "torch", "sparse")
 MANY_TOKENS = 256  # below this, loading the engine takes longer than torch does
@@ -29,6 +29,19 @@ def sparse_engine(model: nn.Module, engine: str, tokens: int, enough: int) -> Sp
     config: TransformerConfig = model.config  # type: ignore[assignment]
     if engine == "torch" or (engine == "auto" and (tokens < enough or not is_compiled(config))):
         return None
+    from compile.sparse import SparseEngine
+
+    found = _looked_up(model)
+    if isinstance(found, SparseEngine):
+        return found
+    if engine == "sparse":
+        raise found
+    through_torch(found)
+    return None
+
+
+def _looked_up(model: nn.Module) -> SparseEngine | NotSparse:
+    """The engine of this model with these weights, or why there is none; kept until the weights change."""
     from compile.sparse import NotSparse, SparseEngine
 
     kept = model.__dict__.setdefault("_sparse_engine", {})
@@ -37,12 +50,9 @@ def sparse_engine(model: nn.Module, engine: str, tokens: int, enough: int) -> Sp
         kept.clear()
         arrays = {name: p.detach().cpu().numpy() for name, p in model.state_dict().items()}
         try:
-            kept[mark] = SparseEngine(config.to_dict(), arrays)
+            kept[mark] = SparseEngine(model.config.to_dict(), arrays)  # type: ignore[union-attr, operator]
         except NotSparse as reason:
-            if engine == "sparse":
-                raise
-            through_torch(reason)
-            kept[mark] = None
+            kept[mark] = NotSparse(str(reason))  # without the traceback, which would keep the arrays
     return kept[mark]
 
 

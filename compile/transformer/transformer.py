@@ -12,7 +12,7 @@ from huggingface_hub import PyTorchModelHubMixin
 from torch import Tensor
 
 from compile.errors import REFUSED, CapacityError
-from compile.sparse.weights import NotSparse
+from compile.sparse.bounds import NotSparse
 from compile.transformer import saving
 from compile.transformer.annotations import Fact
 from compile.transformer.attention import Hook

@@ -14,7 +14,7 @@ import numpy as np
 
 from compile import Transformer, compile_machine, compile_task, compile_universal
 from compile.sparse import SparseEngine
-from compile.sparse.engine import Memory
+from compile.sparse.memory import Memory
 from experiments.benchmarks.rows import Row, seconds
 from rasp import TuringMachine, sep
 from rasp.programs.problems import text_tokens
