@@ -1,4 +1,4 @@
-"""Check a compiled model against the program it was compiled from, on generated inputs.
+"""Check a compiled model against the program it was compiled from, on generated inputs, by torch and by looking up.
 
 Every position is compared: it must say what the program says, or refuse because a count ran over. When one differs,
 the residual stream says which operation went wrong first: registers are never overwritten, so each node's value can be
@@ -19,8 +19,10 @@ from compile.front.watch import is_mean
 from compile.hurting import hurting_inputs
 from compile.readings import BIAS, View
 from compile.source import Built, Tokens
+from compile.sparse import NotSparse
 from compile.transformer import Transformer
 from compile.transformer.decoding import TOKENS_AT_ONCE
+from compile.transformer.engines import looked_up_by
 from rasp.graph import evaluate
 
 BLUR = 0.25  # how far a register may be from a one-hot vector before its operation is called wrong
@@ -32,8 +34,11 @@ def validate(built: Built, program: FiniteProgram, examples: Iterable[Tokens] = 
     Inputs have at most `longest` tokens.
     """
     given = [np.asarray(tokens, dtype=np.int64)[:longest] for tokens in examples]
-    for tokens, found in answers(built.model, [*hurting_inputs(program, longest=longest), *given]):
+    inputs = [*hurting_inputs(program, longest=longest), *given]
+    for tokens, found in answers(built.model, inputs):
         need_right(tokens, found, program, lambda x: first_wrong(built, program, x))
+    for tokens, found in looked_up(built.model, inputs):
+        need_right(tokens, found, program, looked_up_wrongly)
 
 
 def need_right(
@@ -60,6 +65,23 @@ def answers(model: Transformer, inputs: Iterable[np.ndarray]) -> Iterator[tuple[
         rows = np.stack([np.pad(x, (0, len(batch[-1]) - len(x)), mode="edge") for x in batch])
         said = model.output_tokens[model(model.as_input(rows)).argmax(dim=-1)].cpu().numpy()
         yield from ((x, row[: len(x)]) for x, row in zip(batch, said, strict=True))
+
+
+def looked_up(model: Transformer, inputs: Iterable[np.ndarray]) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The same by the sparse engine, wherever it can decode the model."""
+    engine = looked_up_by(model)
+    if isinstance(engine, NotSparse):
+        return
+    for tokens in inputs:
+        try:
+            yield tokens, engine.answers(tokens)
+        except NotSparse:
+            continue
+
+
+def looked_up_wrongly(tokens: np.ndarray) -> str:
+    """What to say of it: through torch these weights were right."""
+    return "none through torch; the sparse engine"
 
 
 def need_equal(

@@ -14,6 +14,7 @@ tests/test_compile_lean.py. On other inputs use the backend `hard_alibi`.
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from math import isqrt
@@ -34,7 +35,7 @@ from compile.readings import BIAS, Reading, View
 from compile.source import MachineProgram, Source, Tokens, check_flags, check_numbers
 from compile.transformer import Transformer
 from compile.transformer.annotations import Fact
-from compile.validate import answers, need_equal
+from compile.validate import answers, looked_up, need_equal
 from rasp.graph import Delay, Graph
 from rasp.machines.machine import TuringMachine, bos, eos, sep
 from rasp.programs.turing import next_tokens, step_bound
@@ -257,7 +258,8 @@ def _check_packing(given: MachineProgram) -> None:
 
 
 def _validate(model: Transformer, given: MachineProgram, examples: Iterable[Tokens]) -> None:
-    for tokens, found in answers(model, map(np.asarray, examples)):
+    inputs = [np.asarray(tokens) for tokens in examples]
+    for tokens, found in itertools.chain(answers(model, inputs), looked_up(model, inputs)):
         expected = next_tokens(tokens, given.machine, given.n, given.packing)
         over = (found == REFUSED) & (np.cumsum(tokens == sep) > given.steps + 2)
         need_equal(tokens, np.where(over, expected, found), expected)

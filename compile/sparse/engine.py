@@ -48,8 +48,11 @@ class SparseEngine:
 
     def predict(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:
         """The next token at every position of one sequence."""
-        memory = self.memory()
-        return self.need_answers(self.weights.outputs[memory.feed(self.checked(tokens))])
+        return self.need_answers(self.answers(tokens))
+
+    def answers(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The same, with REFUSED where a capacity is exceeded."""
+        return self.weights.outputs[self.memory().feed(self.checked(tokens))]
 
     def generate(
         self,

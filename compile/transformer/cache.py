@@ -18,9 +18,12 @@ class Remembering(Protocol):
     """What a cache needs of a model."""
 
     blocks: Sequence[Any]  # with `attn` where `has_attention`
+    output_tokens: Tensor
 
     @property
     def device(self) -> torch.device: ...
+    @property
+    def embed(self) -> Any: ...
     @property
     def unembed(self) -> Any: ...
     def residual(

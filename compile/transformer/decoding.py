@@ -11,6 +11,7 @@ from torch import Tensor
 
 from compile.transformer.cache import Cache, Remembering
 from compile.transformer.config import TransformerConfig, need_size
+from compile.transformer.one_row import WORTH_IT, OneRow, suits
 
 TOKENS_AT_ONCE = 2**15  # of a forward pass without gradients, to bound its memory
 
@@ -19,7 +20,6 @@ class Decodable(Remembering, Protocol):
     """What decoding needs of a model."""
 
     config: TransformerConfig
-    output_tokens: Tensor
 
     @property
     def prepended(self) -> int: ...
@@ -49,6 +49,9 @@ class Decoder:
     def run(self, count: int, stops: np.ndarray) -> Iterator[np.ndarray]:
         """Yield the next token of every row, up to `count` times; -1 in rows that have produced a stop token."""
         total = len(self.seen)
+        if self.context is None and suits(self.model.config, total):
+            yield from self.run_one(count, set(stops.tolist()))
+            return
         owner, live = np.arange(total), np.ones(total, dtype=bool)  # of the rows still in memory
         tokens: np.ndarray | None = None
         for _ in range(count if total else 0):
@@ -64,6 +67,26 @@ class Decoder:
                 owner, tokens, live = owner[live], tokens[live], live[live]
             self.restart(np.flatnonzero(~live))
             tokens = np.where(live, tokens, 0)
+
+    def run_one(self, count: int, stops: set[int]) -> Iterator[np.ndarray]:
+        """`run` for one sequence of compiled weights, without what only many rows need."""
+        row: OneRow | None = None
+        known: set[int] = set()  # tokens that were found to be inputs
+        tokens = self.start() if count else np.zeros(0, dtype=np.int64)
+        for done in range(1, count + 1):
+            token = int(tokens[0])
+            if token not in known:
+                self.need_inputs(tokens)
+                known.add(token)
+            yield tokens
+            if token in stops or done == count:
+                return
+            if done < WORTH_IT:
+                tokens = self.push(tokens)
+                continue
+            row = row or OneRow(self.model, self.memory)
+            self.memory.reserve(row.position + 1)
+            tokens = np.array([row.push(token)])
 
     def start(self) -> np.ndarray:
         self.encode(list(range(len(self.seen))))

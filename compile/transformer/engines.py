@@ -31,7 +31,7 @@ def sparse_engine(model: nn.Module, engine: str, tokens: int, enough: int) -> Sp
         return None
     from compile.sparse import SparseEngine
 
-    found = _looked_up(model)
+    found = looked_up_by(model)
     if isinstance(found, SparseEngine):
         return found
     if engine == "sparse":
@@ -40,7 +40,7 @@ def sparse_engine(model: nn.Module, engine: str, tokens: int, enough: int) -> Sp
     return None
 
 
-def _looked_up(model: nn.Module) -> SparseEngine | NotSparse:
+def looked_up_by(model: nn.Module) -> SparseEngine | NotSparse:
     """The engine of this model with these weights, or why there is none; kept until the weights change."""
     from compile.sparse import NotSparse, SparseEngine
 
