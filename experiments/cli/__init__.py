@@ -16,6 +16,7 @@ from experiments.cli import (
     bench,
     compare,
     compile,
+    doctor,
     evaluate,
     exact,
     graph,
@@ -55,7 +56,21 @@ def _root(
     pass
 
 
-for _group in (verify, prove, run, compile, exact, train, evaluate, compare, inspect, playground, machines, graph):
+for _group in (
+    verify,
+    prove,
+    run,
+    compile,
+    exact,
+    train,
+    evaluate,
+    compare,
+    inspect,
+    playground,
+    machines,
+    graph,
+    doctor,
+):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
 
