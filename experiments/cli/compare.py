@@ -11,22 +11,41 @@ import typer
 
 from experiments.cli.common import JsonOption, ThreadsOption, print_json, progress_bar, read_numbers, screen
 
-CheckpointsArgument = Annotated[
+NamesArgument = Annotated[
     list[str] | None,
-    typer.Argument(metavar="[CHECKPOINT]...", help="Folders of runs, or names of shipped ones.", show_default=False),
+    typer.Argument(
+        metavar="[TASK | CHECKPOINT]...",
+        help="addition, multiplication1, multiplication3 or sgd, with or without runs of it; or folders of runs, or "
+        "names of shipped ones.",
+        show_default=False,
+    ),
 ]
 MachineOption = Annotated[
     str | None,
     typer.Option(help="A machine, as for `run`: its program, compilations, and shipped models of it, if any."),
 ]
 LengthsOption = Annotated[
-    str | None, typer.Option(help="Cells, such as 20,40,60. Default: 1, 1.5, 2, 3, 5 and 10 x training.")
+    str | None,
+    typer.Option(
+        help="Cells or digits, such as 20,40,60. Default: 1, 1.5, 2, 3, 5 and 10 x training, of tasks up to 100."
+    ),
 ]
 ExamplesOption = Annotated[
-    int, typer.Option(min=1, help="Tapes per length; long tapes and compiled models get a share of them.")
+    int, typer.Option(min=1, help="Tapes or problems per length; long ones and slow models get a share of them.")
 ]
-NsOption = Annotated[str, typer.Option("--n", "-n", help="Programs to compare, such as 1,4; each hashes n+1 tokens.")]
-BackendsOption = Annotated[str, typer.Option(help="What to compile to; tracr for the first machine only.")]
+NsOption = Annotated[
+    str | None,
+    typer.Option(
+        "--n", "-n", help="Programs to compare, each looks n+1 tokens back.", show_default="1,2,3,4; of tasks to 6"
+    ),
+]
+BackendsOption = Annotated[
+    str | None,
+    typer.Option(
+        help="What to compile to; tracr for the first machine only.",
+        show_default="hard_alibi,lean,tracr; of tasks hard_alibi",
+    ),
+]
 FinetuneOption = Annotated[
     int, typer.Option(min=0, help="Steps of training from compiled weights, on the first machine. 0: none.")
 ]
@@ -40,21 +59,22 @@ WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Defau
 def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs compare --shipped --open  ·  turing-programs compare runs/tm-cpu  ·  "
+        "turing-programs compare addition --lengths 12,24,100  ·  turing-programs compare addition runs/mine  ·  "
         "turing-programs compare --machine random:15x5:0 --lengths 20,40 --examples 48  ·  "
         "turing-programs compare --from report/results.json --markdown"
     )(compare)
 
 
 def compare(
-    checkpoints: CheckpointsArgument = None,
+    names: NamesArgument = None,
     shipped: Annotated[bool, typer.Option("--shipped", help="All machines that come with this repository.")] = False,
     machine: MachineOption = None,
     lengths: LengthsOption = None,
     steps: Annotated[int, typer.Option("--steps", "-t", min=1, help="Steps in a row, at 2x the length.")] = 10,
     examples: ExamplesOption = 288,
     seeds: Annotated[str, typer.Option(help="Of the tapes, such as 0 or 0,1,2.")] = "0",
-    n: NsOption = "1,2,3,4",
-    backends: BackendsOption = "hard_alibi,lean,tracr",
+    n: NsOption = None,
+    backends: BackendsOption = None,
     finetune: FinetuneOption = 60,
     workers: WorkersOption = None,
     threads: ThreadsOption = None,
@@ -65,27 +85,24 @@ def compare(
     json: JsonOption = False,
 ) -> None:
     """Put the true machine, the RASP program, compiled and learned transformers on the same tapes, and show on one page
-    where they agree, where each breaks, what each costs, and whether training found the compiled algorithm.
+    where they agree, where each breaks, what each costs, and whether training found the compiled algorithm. Of a task:
+    its program, compiled and learned, on the same problems. A comparison of a task goes on where it was interrupted.
     """
     if open_ and source is not None and output is None:
         raise ValueError("--from draws no page unless -o says where; give it, or leave out --open")
     from experiments.comparison.requests import ComparisonRequest, run_comparison
-    from experiments.comparison.subjects import Settings
 
-    settings = Settings(
+    request = ComparisonRequest(
+        names=tuple(names or ()),
+        shipped=shipped,
+        machine=machine,
         lengths=read_numbers(lengths),
         steps=steps,
         seeds=_read_seeds(seeds),
         examples=examples,
-        finetune=finetune,
         ns=read_numbers(n),
-        backends=tuple(backends.split(",")),
-    )
-    request = ComparisonRequest(
-        checkpoints=tuple(checkpoints or ()),
-        shipped=shipped,
-        machine=machine,
-        settings=settings,
+        backends=tuple(backends.split(",")) if backends is not None else (),
+        finetune=finetune,
         source=source,
         output=output,
         workers=workers,
@@ -113,7 +130,7 @@ def _say(results: dict[str, Any], page: Path | None, markdown: bool, json: bool)
         print_json(results)
         return
     from experiments.comparison.findings import findings, headline
-    from experiments.comparison.summary import as_markdown, caption, digits, label, summary_table
+    from experiments.comparison.summary import as_markdown, caption, digits, label, summary_table, words_of
 
     if markdown:
         typer.echo(as_markdown(results))
@@ -123,13 +140,15 @@ def _say(results: dict[str, Any], page: Path | None, markdown: bool, json: bool)
 
     found, console = summary_table(results), screen()
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("tapes right", *found.columns):
-        table.add_column(heading, justify="left" if heading == "tapes right" else "right")
+    table.add_column(f"{words_of(results).whole}s right")
+    for heading in found.columns:
+        table.add_column(heading, justify="right")
     for family, cells in found.rows:
         table.add_row(label(results, family), *("" if cell is None else digits(cell.mean) for cell in cells))
     console.print(headline(results), style="bold", markup=False)
     console.print(table)
-    for text in (*findings(results), caption(results)):
+    left_out = (f"left out: {text}" for text in results.get("without", ()))
+    for text in (*findings(results), caption(results), *left_out):
         console.print(text, markup=False)
     if page is not None:
         typer.echo(f"wrote {page}")

@@ -39,14 +39,28 @@ class Cost:
 
 def cost(name: str, simulator: Simulator, tapes: IntArray, seconds_to_make: float | None = None) -> Cost:
     """Measured while the next tapes of `tapes` (all of one length) are written together."""
-    rows, width = len(tapes), tapes.shape[1] + 1
+    prompts = np.pad(tapes, ((0, 0), (0, 1)), constant_values=sep)
+    width = prompts.shape[1]
+    return generation_cost(name, simulator, prompts, width, width - 4, seconds_to_make, seen=2 * width - 1)
+
+
+def generation_cost(
+    name: str,
+    simulator: Any,
+    prompts: IntArray | Sequence[IntArray],
+    count: int,
+    length: int,
+    seconds_to_make: float | None = None,
+    seen: int | None = None,
+) -> Cost:
+    """Measured while `count` tokens are written after each prompt; `seen` is what the last of them looks back on."""
     return Cost(
         simulator=name,
-        tokens_per_second=rows * width / _seconds(simulator, tapes),
+        tokens_per_second=len(prompts) * count / _seconds(simulator, prompts, count),
         seconds_to_make=seconds_to_make,
-        length=width - 4,
-        rows=rows,
-        **_sizes(simulator, 2 * width - 1),
+        length=length,
+        rows=len(prompts),
+        **_sizes(simulator, seen or len(prompts[0]) + count - 1),
     )
 
 
@@ -67,13 +81,12 @@ def _sizes(simulator: Simulator, seen: int) -> dict[str, int]:
     return sizes
 
 
-def _seconds(simulator: Simulator, tapes: IntArray, times: int = 2) -> float:
+def _seconds(simulator: Any, prompts: Any, count: int, times: int = 2) -> float:
     """The fastest of a few runs: what else the machine does only ever adds to it. The first may also compile."""
-    prompts = np.pad(tapes, ((0, 0), (0, 1)), constant_values=sep)
     taken = []
     for _ in range(times):
         start = perf_counter()
-        simulator.generate(prompts, prompts.shape[1])
+        simulator.generate(prompts, count)
         taken.append(perf_counter() - start)
     return min(taken)
 

@@ -18,12 +18,14 @@ from experiments.comparison.summary import (
     interval,
     learned_of,
     length_text,
+    lookbacks,
     pooled,
     rollout_times,
     rollouts,
     rows_of,
     shares,
     times_of,
+    words_of,
 )
 from experiments.comparison.writing import becoming
 
@@ -39,8 +41,10 @@ COLOURS = {
     "n2": "#62a5da",
     "n3": "#1f76b8",
     "n4": "#0b4272",
+    "n5": "#7458ad",
+    "n6": "#3a2263",
 }
-MARKERS = {"n1": "o", "n2": "s", "n3": "^", "n4": "D", "learned": "o", "own": "v"}
+MARKERS = {"n1": "o", "n2": "s", "n3": "^", "n4": "D", "n5": "P", "n6": "X", "learned": "o", "own": "v"}
 LEAST = 1e-4  # share of wrong tokens from which on the scale is logarithmic
 PIXELS = 100  # of an inch, at most
 
@@ -48,9 +52,10 @@ PIXELS = 100  # of an inch, at most
 def accuracy_figure(results: Results) -> Any:
     """Whole tapes and single tokens, by multiple of the training length."""
     figure, (left, right) = _panels(2, width=9.2, height=3.5, ratios=(5, 4))
-    _by_length(left, results, "tape")
+    words = words_of(results)
+    _by_length(left, results, words.whole)
     _by_length(right, results, "token")
-    left.set_ylabel("next tapes right")
+    left.set_ylabel(f"{words.wholes} right")
     left.set_ylim(-0.03, 1.03)
     right.set_ylabel("next tokens wrong")
     right.set_yscale("symlog", linthresh=LEAST)  # a logarithm that has a place for none
@@ -88,7 +93,7 @@ def difficulty_figure(results: Results) -> Any | None:
         axes.set_title(f"{gram}-grams", fontsize=10, color=COLOURS["text"])
         _length_axis(axes, results, sorted({t for curve in curves[gram] for t in curve}))
         axes.set_ylim(-0.03, 1.03)
-    panels[0].set_ylabel("learned: next tapes right")
+    panels[0].set_ylabel(f"learned: {words_of(results).wholes} right")
     handles = panels[0].get_legend_handles_labels()[0]
     figure.legend(
         handles,
@@ -100,6 +105,26 @@ def difficulty_figure(results: Results) -> Any | None:
         labelcolor=COLOURS["text"],
     )
     return figure
+
+
+def lookback_figure(results: Results) -> Any | None:
+    """Copied tokens that are wrong, by how many tokens one must look back to know them."""
+    figure, (axes,) = _panels(1, width=7.4, height=3.4)
+    drawn = 0
+    for family in _drawn(results):
+        counts = {back: (wrong, of) for back, (wrong, of) in lookbacks(results, family).items() if of >= FEW and back}
+        drawn += family.kind == "learned" and bool(counts)
+        found = {back: interval(wrong, of) for back, (wrong, of) in counts.items()}
+        _points(axes, found, _colour(family), "-", family.label, MARKERS.get(family.colour, "o"))
+    axes.set_xlabel("tokens one must look back to know what comes")
+    axes.set_ylabel("copied tokens wrong")
+    axes.set_yscale("symlog", linthresh=LEAST)
+    axes.set_yticks([0, 1e-4, 1e-3, 1e-2, 1e-1, 1], ["0", "0.01%", "0.1%", "1%", "10%", "100%"])
+    axes.minorticks_off()
+    axes.set_ylim(bottom=-LEAST / 4)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    _legend(figure, axes)
+    return figure if drawn else None
 
 
 def grams_of(results: Results) -> list[int]:
@@ -129,7 +154,8 @@ def _by_length(axes: Any, results: Results, measure: str) -> None:
         _lines(axes, results, family, measure, "times")
         _mean(axes, family, {times: wrong(share) for times, share in found.items()} if measure == "token" else found)
     _length_axis(axes, results, times_of(results))
-    axes.set_xlabel("tape length, in training lengths" if learned_of(results) else "tape length")
+    whole = words_of(results).whole
+    axes.set_xlabel(f"{whole} length, in training lengths" if learned_of(results) else f"{whole} length")
 
 
 def wrong(share: Share) -> Share:
@@ -139,7 +165,7 @@ def wrong(share: Share) -> Share:
 
 def _length_axis(axes: Any, results: Results, times: Sequence[float]) -> None:
     axes.set_xscale("log")
-    axes.set_xticks(list(times), [length_text(results, t).removesuffix(" cells") for t in times])
+    axes.set_xticks(list(times), [length_text(results, t).partition(" ")[0] for t in times])
     axes.minorticks_off()
 
 

@@ -11,13 +11,16 @@ from experiments.comparison.summary import (
     digits,
     inductions,
     learned_of,
+    lookbacks,
     percent,
     pooled,
     programs_of,
+    promises_kept,
     rate_text,
     rows_of,
     shares,
     telling_gram,
+    words_of,
 )
 
 KINDS = {
@@ -27,6 +30,7 @@ KINDS = {
     "ran on": "by running on past the end",
     "other": "by none of the known ways",
 }
+NEAR = 3  # tokens back that a model can see in a window of its training
 ALIKE = 0.1  # accuracies that differ by no more, on average, are about the same
 PLACES = {"near head": "near the head", "copy": "in what is only copied", "end marker": "at an end marker"}
 
@@ -40,29 +44,29 @@ def headline(results: Results) -> str:
     near, far = min(found), max(found)
     who, whose = ("Learned models write", "their") if found[near].machines > 1 else ("The learned model writes", "its")
     length = f"{whose} training length" if near == 1 else f"{near:g}x {whose} training length"
-    said = f"{who} {percent(found[near].mean)} of next tapes right at {length}"
+    said = f"{who} {percent(found[near].mean)} of {words_of(results).wholes} right at {length}"
     if far > near:
-        said += f" and {percent(found[far].mean)} at {far:g}x"
+        said += f" and {percent(found[far].mean)} at {far:.3g}x"
     if not programs:
         return f"{said}."
     best = max(programs, key=lambda family: family.n or 0)
     own = shares(results, best)
-    return f"{said}; the compiled program with n = {best.n}, {percent(own[max(own)].mean)} at {max(own):g}x."
+    return f"{said}; the compiled program with n = {best.n}, {percent(own[max(own)].mean)} at {max(own):.3g}x."
 
 
 def _program_headline(results: Results) -> str:
-    best = max(programs_of(results), key=lambda family: family.n or 0)
+    best, words = max(programs_of(results), key=lambda family: family.n or 0), words_of(results)
     found = shares(results, best)
-    longest = max(row["length"] for row in rows_of(results, best, measure="tape"))
+    longest = max(row["length"] for row in rows_of(results, best, measure=words.whole))
     return (
-        f"Interpreted or compiled, the program errs exactly where the theorem says: with n = {best.n} it writes "
-        f"{percent(found[max(found)].mean)} of tapes of {longest} cells right."
+        f"Interpreted or compiled, the program errs exactly where the {words.law} says: with n = {best.n} it writes "
+        f"{percent(found[max(found)].mean)} of {words.whole}s of {longest} {words.unit} right."
     )
 
 
 def findings(results: Results) -> list[str]:
     """What a reader should take along, a sentence or two each."""
-    makers = (_likeness, _mechanism, _difficulty, _anatomy, _training, _theorem)
+    makers = (_likeness, _lookback, _mechanism, _difficulty, _anatomy, _training, _theorem)
     return [words for make in makers if (words := make(results))]
 
 
@@ -71,7 +75,7 @@ def _likeness(results: Results) -> str:
     learned, programs = learned_of(results), programs_of(results)
     if learned is None or len(programs) < 2 or len(found := shares(results, learned)) < 2:
         return ""
-    apart = {}
+    apart: dict[int | None, float] = {}
     for program in programs:
         own = shares(results, program)
         apart[program.n] = sum(abs(own[times].mean - share.mean) for times, share in found.items()) / len(found)
@@ -79,9 +83,28 @@ def _likeness(results: Results) -> str:
     if apart[n] > ALIKE:
         return ""
     return (
-        f"From {min(found):g}x to {max(found):g}x, learned models are right about as often as the program that "
+        f"From {min(found):g}x to {max(found):.3g}x, learned models are right about as often as the program that "
         f"looks for the last {(n or 0) + 1} tokens, n = {n} (on average {digits(apart[n])} apart)."
     )
+
+
+def _lookback(results: Results) -> str:
+    """Copied tokens by how far back one must look to know them: where errors begin."""
+    learned = learned_of(results)
+    found = lookbacks(results, learned) if learned is not None else {}
+    if not found:
+        return ""
+    near = {back: counts for back, counts in found.items() if back <= NEAR}
+    far = {back: counts for back, counts in found.items() if back > NEAR}
+    parts = [
+        f"{percent(sum(wrong for wrong, _ in group.values()) / of)} of {of:,} {words}"
+        for group, words in (
+            (near, f"that the last {NEAR} tokens settle"),
+            (far, f"that need {NEAR + 1} or more"),
+        )
+        if (of := sum(of for _, of in group.values()))
+    ]
+    return f"Of the tokens that are only copied, learned models get wrong {', and '.join(parts)}."
 
 
 def _mechanism(results: Results) -> str:
@@ -107,12 +130,14 @@ def _difficulty(results: Results) -> str:
     gram = telling_gram(results, learned) if learned else None
     if learned is None or gram is None:
         return ""
+    words = words_of(results)
     unique, repeated = (
         pooled(rows_of(results, learned, "difficulty", gram=gram, group=group)) for group in ("unique", "repeated")
     )
     return (
-        f"Where the next tape repeats a {gram}-gram, the program that looks at {gram} tokens is always wrong; "
-        f"learned models are right on {percent(repeated[0] / repeated[1])} of {repeated[1]:,} such tapes, and on "
+        f"Where {words.repeating} a {gram}-gram, the program that looks at {gram} tokens is always wrong; "
+        f"learned models are right on {percent(repeated[0] / repeated[1])} of {repeated[1]:,} such {words.whole}s, "
+        f"and on "
         f"{percent(unique[0] / unique[1])} of {unique[1]:,} without a repeat."
     )
 
@@ -125,7 +150,7 @@ def _anatomy(results: Results) -> str:
     wrong = found["wrong"]
     kind, place = (max(found[key].items(), key=lambda item: item[1]) for key in ("kinds", "places"))
     return (
-        f"Of {wrong:,} tapes that learned models get wrong, {percent(kind[1] / wrong)} go wrong "
+        f"Of {wrong:,} {words_of(results).whole}s that learned models get wrong, {percent(kind[1] / wrong)} go wrong "
         f"{KINDS.get(kind[0], kind[0])}; the first wrong token is {PLACES.get(place[0], place[0])} in "
         f"{percent(place[1] / wrong)}."
     )
@@ -146,11 +171,10 @@ def _rates(runs: Sequence[Record]) -> str:
 
 
 def _theorem(results: Results) -> str:
-    checks = results["checks"]
-    tokens, tapes = checks["compiled_equals_program"]["tokens"], checks["criterion"]["tapes"]
-    if not tokens or not tapes:
+    (tokens, held), words = promises_kept(results), words_of(results)
+    if not tokens or not held:
         return ""
     return (
         f"Compiled transformers and the RASP program say the same at every one of {tokens:,} tokens, and each of "
-        f"{tapes:,} tapes is right or wrong exactly as the theorem says."
+        f"{held:,} {words.whole}s is right or wrong exactly as the {words.law} says."
     )

@@ -13,14 +13,15 @@ from typing import Any
 
 from experiments.comparison.drawing import accuracy_figure, save_figure
 from experiments.comparison.findings import findings, headline
-from experiments.comparison.sections import about, accuracy, costs, difficulty, errors, heads, training
+from experiments.comparison.sections import about, accuracy, costs, difficulty, errors, heads, problems, training
 from experiments.comparison.summary import Results
 from experiments.comparison.writing import write_whole
 
 RESULTS = "results.json"
 PAGE = "report.html"
 FIGURE = "figures/accuracy.png"
-SECTIONS: tuple[tuple[str, str, Callable[[Results], str]], ...] = (
+Sections = tuple[tuple[str, str, Callable[[Results], str]], ...]
+SECTIONS: Sections = (
     ("summary", "Summary", accuracy.summary),
     ("accuracy", "Accuracy by length", accuracy.accuracy),
     ("rollouts", "Many steps in a row", accuracy.rollout),
@@ -32,6 +33,15 @@ SECTIONS: tuple[tuple[str, str, Callable[[Results], str]], ...] = (
     ("inspector", "Look inside", about.inspector),
     ("method", "How this was made", about.method),
 )
+TASK_SECTIONS: Sections = (
+    ("summary", "Summary", accuracy.summary),
+    ("accuracy", "Accuracy by length", accuracy.accuracy),
+    ("lookback", "How far back", problems.lookback),
+    ("difficulty", "By difficulty", difficulty.difficulty),
+    ("anatomy", "Anatomy of errors", problems.anatomy),
+    ("cost", "Cost", costs.cost),
+    ("method", "How this was made", about.method),
+)
 
 
 @cache
@@ -41,7 +51,8 @@ def static(name: str) -> str:
 
 def render(results: Results) -> str:
     """The whole page. Sections for which nothing was measured are left out."""
-    made = [(anchor, title, body) for anchor, title, write in SECTIONS if (body := write(results))]
+    sections = TASK_SECTIONS if "task" in results else SECTIONS
+    made = [(anchor, title, body) for anchor, title, write in sections if (body := write(results))]
     parts = [f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in made]
     links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in made)
     points = "".join(f"<li>{html.escape(text)}</li>" for text in findings(results))

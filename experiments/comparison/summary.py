@@ -17,6 +17,24 @@ FEW = 10  # groups with fewer tapes than this say nothing
 MADE = ("program", "compiled")  # compiled models equal their program at every token: that is asserted, not averaged
 
 
+@dataclass(frozen=True)
+class Words:
+    """What was compared: tapes of machines, or problems of a task."""
+
+    whole: str = "tape"  # right or wrong as a whole; also the name of that measure
+    wholes: str = "next tapes"
+    unit: str = "cells"
+    law: str = "theorem"
+    repeating: str = "the next tape repeats"
+    start: str = "true machine"
+
+
+def words_of(results: Results) -> Words:
+    if "task" not in results:
+        return Words()
+    return Words("problem", "problems", str(results["unit"]), "contract", "a copied part repeats", "")
+
+
 @dataclass(frozen=True, order=True)
 class Family:
     """Simulators that play the same part on different machines: the true machine, a program, learned models."""
@@ -120,20 +138,25 @@ def rows_of(results: Results, family: Family, section: str = "accuracy", **wante
 
 def times_of(results: Results) -> list[float]:
     return sorted(
-        {row["times"] for machine in results["machines"] for row in machine["accuracy"] if row["measure"] == "tape"}
+        {
+            row["times"]
+            for machine in results["machines"]
+            for row in machine["accuracy"]
+            if row["measure"] == words_of(results).whole
+        }
     )
 
 
 def length_text(results: Results, times: float) -> str:
-    """2x the training length; where nothing was trained, the cells of the tape."""
+    """2x the training length; where nothing was trained, the cells of the tape or the digits of the problem."""
     if learned_of(results) is not None:
-        return f"{times:g}x"
-    return f"{round(times * results['machines'][0]['train_lengths'][1])} cells"
+        return f"{times:.3g}x"
+    return f"{round(times * results['machines'][0]['train_lengths'][1])} {words_of(results).unit}"
 
 
-def shares(results: Results, family: Family, measure: str = "tape") -> dict[float, Share]:
-    """By multiple of the training length."""
-    rows = rows_of(results, family, measure=measure, step=1)
+def shares(results: Results, family: Family, measure: str | None = None) -> dict[float, Share]:
+    """By multiple of the training length; of whole tapes or problems, unless another measure is named."""
+    rows = rows_of(results, family, measure=measure or words_of(results).whole, step=1)
     return {
         times: over_machines([row for row in rows if row["times"] == times])
         for times in sorted({row["times"] for row in rows})
@@ -205,18 +228,32 @@ def as_markdown(results: Results) -> str:
 
 def caption(results: Results) -> str:
     """What the table counts, in a sentence or two."""
-    machines, checks = results["machines"], results["checks"]
+    machines, words = results["machines"], words_of(results)
     names = machines[0]["name"] if len(machines) == 1 else f"{len(machines)} machines"
     spread = "the 95% interval" if len(machines) == 1 else "the range over machines"
-    tapes = sum(row["examples"] for m in machines for row in m["accuracy"] if row["measure"] == "tape")
+    wholes = sum(row["examples"] for m in machines for row in m["accuracy"] if row["measure"] == words.whole)
+    tokens, held = promises_kept(results)
     lengths = ", by length as a multiple of the longest one trained on" if learned_of(results) else ""
     seeds = str(results["seed"]).strip("[]")
-    return (
-        f"{names}, seed {seeds}: the share of next tapes that are right as a whole{lengths}; with it "
-        f"{spread}; {tapes:,} tapes written. Compiled models, given a part of the tapes, agree with their program at "
-        f"all {checks['compiled_equals_program']['tokens']:,} tokens compared, and "
-        f"{checks['criterion']['tapes']:,} tapes are right or wrong exactly as the theorem says."
+    said = (
+        f"{names}, seed {seeds}: the share of {words.wholes} that are right as a whole{lengths}; with it "
+        f"{spread}; {wholes:,} {words.whole}s written."
     )
+    if tokens:
+        said += (
+            f" Compiled models, given a part of the {words.whole}s, agree with their program at all {tokens:,} "
+            "tokens compared"
+        )
+    if held:
+        joined = ", and" if tokens else ""
+        said += f"{joined} {held:,} {words.whole}s are right or wrong exactly as the {words.law} says"
+    return said if said.endswith(".") else f"{said}."
+
+
+def promises_kept(results: Results) -> tuple[int, int]:
+    """How many tokens of compiled models, and how many tapes or problems, were held to what is promised of them."""
+    equal, criterion = results["checks"]["compiled_equals_program"], results["checks"]["criterion"]
+    return equal["tokens"], criterion.get("problems", criterion.get("tapes", 0))
 
 
 # --- more to count ----------------------------------------------------------------------------------------------------
@@ -244,6 +281,18 @@ def anatomies(results: Results, family: Family) -> Record | None:
         names = dict.fromkeys(name for row in rows for name in row[key])
         added[key] = {name: sum(row[key].get(name, 0) for row in rows) for name in names}
     return added
+
+
+def lookbacks(results: Results, family: Family) -> dict[int, tuple[int, int]]:
+    """(wrong, of) copied tokens, by how many tokens one must look back to know them."""
+    found: dict[int, tuple[int, int]] = {}
+    for machine in results["machines"]:
+        names = {sim["name"] for sim in machine["simulators"] if family_of(sim) == family}
+        for row in machine.get("lookback", ()):
+            if row["simulator"] in names:
+                wrong, of = found.get(row["needed"], (0, 0))
+                found[row["needed"]] = wrong + row["wrong"], of + row["tokens"]
+    return dict(sorted(found.items()))
 
 
 def inductions(results: Results) -> list[Record]:

@@ -24,6 +24,7 @@ from rasp.programs.vocabulary import ADDITION, EMPTY
 class Addition(SymbolTask):
     few: ClassVar[range] = FEW
     operands: ClassVar[int] = 2
+    unit: ClassVar[str] = "digits"
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

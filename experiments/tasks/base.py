@@ -150,6 +150,7 @@ class Task(ABC):
     joiner: ClassVar[str] = ""  # between the tokens of a printed text
     operands: ClassVar[int] = 1  # how many lengths a problem has
     multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2)  # of the longest problem trained on, that models are tried at
+    unit: ClassVar[str] = "in length"  # what lengths count
 
     @property
     @abstractmethod

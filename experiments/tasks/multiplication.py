@@ -27,6 +27,7 @@ class Multiplication(SymbolTask):
     digits: int = 1  # of the second operand
 
     few: ClassVar[range] = FEW
+    unit: ClassVar[str] = "digits"
 
     def __post_init__(self) -> None:
         if not 1 <= self.digits <= MOST_DIGITS:

@@ -27,6 +27,7 @@ class TuringPaper(SymbolTask):
     few: ClassVar[range] = range(5, 11)
     joiner: ClassVar[str] = " "
     multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2, 3, 5)
+    unit: ClassVar[str] = "cells"
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

@@ -28,6 +28,7 @@ class TuringRasp(SymbolTask):
     separator: ClassVar[str] = "sep"
     joiner: ClassVar[str] = " "
     multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 2, 3, 5)
+    unit: ClassVar[str] = "cells"
 
     def __post_init__(self) -> None:
         if self.steps < 1:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.sections.pieces import duration, facts, folded, table, text
-from experiments.comparison.summary import Record, Results, length_text, times_of
+from experiments.comparison.summary import Record, Results, length_text, promises_kept, times_of, words_of
 
 INSPECTOR = """<p>Compiled and learned model side by side on one trace, with every head's attention, step by step. Any
 other trace: <code>turing-programs inspect compiled MACHINE TAPE --no-tags --n 4 --against CHECKPOINT</code>.</p>"""
@@ -15,6 +15,8 @@ NUMBERS = """<a href="results.json">results.json</a>: this page is drawn from it
 
 def kicker(results: Results) -> str:
     machines = results["machines"]
+    if "task" in results:
+        return f"Turing Programs, learned against compiled · {text(results['task'])}"
     sizes = sorted({f"{m['states']} states x {m['symbols']} symbols" for m in machines})
     many = f"{text(machines[0]['name'])}, a machine" if len(machines) == 1 else f"{len(machines)} machines"
     return f"Turing machines, learned against compiled · {many} of {' and '.join(sizes)}"
@@ -31,18 +33,18 @@ def inspector(results: Results) -> str:
 
 
 def method(results: Results) -> str:
-    checks = results["checks"]
-    equal, criterion = checks["compiled_equals_program"], checks["criterion"]
+    (tokens, held), words = promises_kept(results), words_of(results)
     known = {
         "command": f"<code>{text(results['command'])}</code>",
         "time": duration(results["seconds"]),
-        "seed": f"{str(results['seed']).strip('[]')}; tapes come from streams that training never draws from",
+        "seed": f"{str(results['seed']).strip('[]')}; {words.whole}s come from streams that training never draws from",
         "versions": text(", ".join(f"{name} {version}" for name, version in results["versions"].items())),
-        "compiled = program": f"{equal['tokens']:,} tokens compared, {equal['mismatches']} differ",
-        "errors = theorem": f"{criterion['tapes']:,} tapes compared, {criterion['mismatches']} differ",
+        "compiled = program": f"{tokens:,} tokens compared, 0 differ",
+        f"errors = {words.law}": f"{held:,} {words.whole}s compared, 0 differ",
+        **({"without": "<br>".join(map(text, results["without"]))} if results.get("without") else {}),
         "numbers": NUMBERS,
     }
-    return facts(known) + folded("How many tapes each simulator was given", _counts(results))
+    return facts(known) + folded(f"How many {words.whole}s each simulator was given", _counts(results))
 
 
 def _counts(results: Results) -> str:
@@ -54,14 +56,16 @@ def _counts(results: Results) -> str:
             for sim in machine["simulators"]
         }
         for row in machine["accuracy"]:
-            if row["measure"] == "tape":
+            if row["measure"] == words_of(results).whole:
                 given.setdefault(kinds[row["simulator"]], []).append({**row, "machine": machine["name"]})
     columns = times_of(results)
     body = [
         [text(kind), *(_range(rows, times, len(results["machines"])) for times in columns)]
         for kind, rows in given.items()
     ]
-    return table(["tapes per machine", *(length_text(results, times) for times in columns)], body)
+    whole = words_of(results).whole
+    given_to = f"{whole}s" if "task" in results else f"{whole}s per machine"
+    return table([given_to, *(text(length_text(results, times)) for times in columns)], body)
 
 
 def _range(rows: Sequence[Record], times: float, machines: int) -> str:

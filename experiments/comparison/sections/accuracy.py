@@ -4,17 +4,29 @@ from __future__ import annotations
 
 from experiments.comparison import drawing
 from experiments.comparison.sections.pieces import figure, named, note, share_cell, table, text
-from experiments.comparison.summary import Results, caption, learned_of, length_text, rollout_times, summary_table
+from experiments.comparison.summary import (
+    Results,
+    caption,
+    learned_of,
+    length_text,
+    rollout_times,
+    summary_table,
+    words_of,
+)
 
 
 def summary(results: Results) -> str:
     found = summary_table(results)
     rows = [[named(results, family), *map(share_cell, cells)] for family, cells in found.rows]
     kinds = [family.kind for family, _ in found.rows]
-    return table(["share of tapes right", *found.columns], rows, kinds) + note(text(caption(results)))
+    return table([f"share of {words_of(results).whole}s right", *map(text, found.columns)], rows, kinds) + note(
+        text(caption(results))
+    )
 
 
 def accuracy(results: Results) -> str:
+    if "task" in results:
+        return problems(results)
     bands = "Bands: 95% intervals."
     if len(results["machines"]) > 1:
         bands = "Thin lines: the learned model of each machine; thick: their mean; bands: the range over machines."
@@ -24,6 +36,15 @@ def accuracy(results: Results) -> str:
         "the whole text, not only a window of the length they were trained with."
     )
     return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", said)
+
+
+def problems(results: Results) -> str:
+    said = (
+        "Bands: 95% intervals. Left: the whole text after the problem, scratchpad and answer. Right: single wrong "
+        "tokens, when what stands before them is right. A compiled model lies on the line of its program. Learned "
+        "models look through the window with which they are evaluated: the context they were trained with."
+    )
+    return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", text(said))
 
 
 def rollout(results: Results) -> str:

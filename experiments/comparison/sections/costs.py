@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 
 from experiments.comparison.sections.pieces import duration, note, short, table, text
-from experiments.comparison.summary import Record, Results
+from experiments.comparison.summary import Record, Results, words_of
 
 COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
     "parameters": ("parameters", short),
@@ -17,9 +17,9 @@ COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
     "seconds_to_make": ("time to make", duration),
 }
 LEARNED = "learned"
-WORDS = """Measured in this run, on this computer; under each number its ratio to the learned model's. Means over
-machines ({machines}; tracr on the first only). Tokens per second: greedy generation of {rows} tapes of the training
-length together, with a cache. The time to make a learned model is its training, as recorded in its folder."""
+WORDS = """Measured in this run, on this computer; under each number its ratio to the learned model's.{means} Tokens
+per second: greedy generation of {rows} {wholes} of the training length together, with a cache. The time to make a
+learned model is its training, as recorded in its folder."""
 
 
 def cost(results: Results) -> str:
@@ -32,7 +32,8 @@ def cost(results: Results) -> str:
         for name, found in rows.items()
     ]
     some = next(iter(rows.values()))[0]
-    words = WORDS.format(machines=len(results["machines"]), rows=some.get("rows", "several"))
+    means = "" if "task" in results else f" Means over machines ({len(results['machines'])}; tracr on the first only)."
+    words = WORDS.format(means=means, rows=some.get("rows", "several"), wholes=f"{words_of(results).whole}s")
     kinds = [LEARNED if name == LEARNED else "" for name in rows]
     return table(["", *(title for title, _ in COSTS.values())], body, kinds) + note(words)
 

@@ -4,18 +4,26 @@ from __future__ import annotations
 
 from experiments.comparison import drawing
 from experiments.comparison.sections.pieces import figure, table, verdict
-from experiments.comparison.summary import Results, digits, learned_of, pooled, programs_of, rows_of
+from experiments.comparison.summary import Results, digits, learned_of, pooled, programs_of, rows_of, words_of
 
 GROUPS = {"unique": "no such gram twice", "repeated": "one repeated"}
 WORDS = """<p>The program with parameter n looks for the last n + 1 tokens. The theorem says: it writes the next tape
 rightly if and only if that tape repeats no (n + 1)-gram. So it must be right on all tapes of the one sort and on none
 of the other; the learned model is free to do something else. To the tapes of random symbols, on which long grams
 hardly ever repeat, tapes of few symbols are added here.</p>"""
-CAPTION = f"""Long tapes repeat more, and are harder for other reasons as well: compare the two curves at one length.
-Tapes of all machines together; groups of fewer than {drawing.FEW} are left out; bands: 95% intervals."""
+CAPTION = f"""Long {{wholes}} repeat more, and are harder for other reasons as well: compare the two curves at one
+length. Groups of fewer than {drawing.FEW} are left out; bands: 95% intervals."""
+
+
+PROBLEMS = """<p>The program with parameter n looks for the last n + 1 tokens. Its contract says: it writes the whole
+text rightly if and only if no copied part of it repeats an (n + 1)-gram. So it must be right on all problems of the
+one sort and on none of the other; the learned model is free to do something else. To problems of random digits, some
+of few different digits are added here.</p>"""
 
 
 def difficulty(results: Results) -> str:
+    if not drawing.grams_of(results):
+        return ""
     learned, programs = learned_of(results), {family.n: family for family in programs_of(results)}
     rows = []
     for gram in drawing.grams_of(results):
@@ -28,10 +36,14 @@ def difficulty(results: Results) -> str:
         rows.append([f"{gram}-grams<small>program n = {gram - 1}</small>", *map(_right_of, cells)])
     who = ["program", "learned"] if learned else ["program"]
     head = ["", *(f"{name}<small>{words}</small>" for words in GROUPS.values() for name in who)]
-    found, drawn = WORDS + table(head, rows), drawing.difficulty_figure(results)
+    words = PROBLEMS if "task" in results else WORDS
+    found, drawn = words + table(head, rows), drawing.difficulty_figure(results)
     if drawn is None:
         return found
-    return found + figure(drawn, "difficulty", "learned models on tapes with and without repeats", CAPTION)
+    whole = words_of(results).whole
+    return found + figure(
+        drawn, "difficulty", f"learned models on {whole}s with and without repeats", CAPTION.format(wholes=f"{whole}s")
+    )
 
 
 def _right_of(counts: tuple[int, int]) -> str:

@@ -22,12 +22,12 @@ def anatomy(results: Results) -> str:
         return "<p>No simulator wrote a wrong tape.</p>"
     parts = ["<p>The first wrong token of a written tape decides where and how it went wrong.</p>"]
     for key, title in (("places", "Where the first wrong token stands"), ("kinds", "What went wrong")):
-        parts += [f"<h3>{title}</h3>", _bars(wrong, key)]
+        parts += [f"<h3>{title}</h3>", bars(wrong, key)]
     meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items()}
     return "".join(parts) + folded("What the words mean", facts(meanings)) + _examples(results)
 
 
-def _bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
+def bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
     names = list(dict.fromkeys(name for _, counts in wrong for name in counts[key]))
     lines = []
     for family, counts in wrong:

@@ -34,6 +34,7 @@ class Sgd(Task):
     practice_type: ClassVar[type[Practice]] = SgdPractice
     joiner: ClassVar[str] = " "
     multiples: ClassVar[tuple[float, ...]] = (1, 1.5, 1.6)  # the paper's 50 to 80 examples
+    unit: ClassVar[str] = "examples"
 
     @property
     def vocabulary(self) -> tuple[str, ...]:

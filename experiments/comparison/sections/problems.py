@@ -1,0 +1,136 @@
+"""Problems of a task: how far back learned models look, where texts go wrong, and lines as they were written."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from experiments.comparison import drawing
+from experiments.comparison.sections.errors import AT_FIRST, bars
+from experiments.comparison.sections.pieces import facts, figure, folded, named, note, table, text
+from experiments.comparison.summary import Results, anatomies, digits, families, family_of, learned_of, lookbacks
+from experiments.comparison.tasks.measure import FAR, KINDS
+from experiments.comparison.tasks.problems import COMPUTED, PLACES
+
+LOOKBACK = """<p>Does the learned model behave like a program that looks k tokens back? Every copied token can be
+known from the line before by looking for the last few tokens in it: some by the last one, some only by the last four.
+The program with parameter n looks for n + 1, so it is never wrong on tokens that need no more, and takes the larger
+of the possible answers on the others. A learned model like it would show the same step. All are asked on the same
+texts, at every token.</p>"""
+EXAMPLES = """The line before, the line as it should be, and what is said at each of its tokens after the right ones
+before it. Outlined: the first wrong token, and what should stand there."""
+
+
+def lookback(results: Results) -> str:
+    learned = learned_of(results)
+    drawn = drawing.lookback_figure(results) if learned is not None else None
+    if learned is None or drawn is None:
+        return ""
+    columns = sorted({back for family in families(results) for back in lookbacks(results, family) if back})
+    rows = []
+    for family in families(results):
+        found = lookbacks(results, family)
+        rows.append([named(results, family), *(_wrong(*found.get(back, (0, 0))) for back in columns)])
+    kinds = [family.kind for family in families(results)]
+    heads = [f"{back}{' or more' if back == FAR else ''}" for back in columns]
+    said = "Share of copied tokens that are wrong, by how many tokens one must look back to know them; bands: 95%."
+    return (
+        LOOKBACK
+        + table(["tokens back", *heads], rows, kinds)
+        + figure(drawn, "lookback", "copied tokens wrong by the tokens one must look back", said)
+        + _followed(results)
+    )
+
+
+def _wrong(wrong: int, of: int) -> str:
+    return f"{digits(wrong / of)}<small>{wrong:,} of {of:,}</small>" if of else "–"
+
+
+def _followed(results: Results) -> str:
+    """Whether wrong copies are what a program that looks less far back could say."""
+    learned = {sim["name"] for m in results["machines"] for sim in m["simulators"] if family_of(sim).kind == "learned"}
+    counts: dict[int, int] = {}
+    for machine in results["machines"]:
+        for row in machine["lookback"]:
+            for back, count in row["followed"].items() if row["simulator"] in learned else ():
+                counts[int(back)] = counts.get(int(back), 0) + count
+    total = sum(counts.values())
+    if not total:
+        return note("No copied token was wrong.")
+    lost = sum(count for back, count in counts.items() if back >= 1)
+    parts = ", ".join(f"{count:,} after the same last {back}" for back, count in sorted(counts.items()) if back >= 1)
+    return note(
+        f"Of {total:,} copied tokens that learned models get wrong, {lost:,} stand elsewhere in the same part of the "
+        f"line before after some of the same tokens ({parts or 'none'}): another place was taken for this one."
+    )
+
+
+def anatomy(results: Results) -> str:
+    found = [(family, counts) for family in families(results) if (counts := anatomies(results, family))]
+    wrong = [(family, counts) for family, counts in found if counts["wrong"]]
+    if not wrong:
+        return "<p>Nobody wrote a wrong text.</p>"
+    parts = ["<p>The first wrong token of a text decides where and how it went wrong.</p>"]
+    for key, title in (("places", "In which part of the text"), ("kinds", "What went wrong")):
+        parts += [f"<h3>{title}</h3>", bars(wrong, key)]
+    used = {place for _, counts in wrong for place in counts["places"]}
+    meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items() if name in used or name in KINDS}
+    return "".join(parts) + _by_part(results) + folded("What the words mean", facts(meanings)) + _examples(results)
+
+
+def _by_part(results: Results) -> str:
+    """Single wrong tokens, part by part."""
+    parts = list(dict.fromkeys(row["part"] for m in results["machines"] for row in m["parts"]))
+    rows, kinds = [], []
+    for family in families(results):
+        counts = {part: [0, 0] for part in parts}
+        for machine in results["machines"]:
+            names = {sim["name"] for sim in machine["simulators"] if family_of(sim) == family}
+            for row in machine["parts"]:
+                if row["simulator"] in names:
+                    counts[row["part"]][0] += row["wrong"]
+                    counts[row["part"]][1] += row["tokens"]
+        if any(of for _, of in counts.values()):
+            rows.append([named(results, family), *(_wrong(*counts[part]) for part in parts)])
+            kinds.append(family.kind)
+    if not rows:
+        return ""
+    heads = [f"{text(part)}<small>{'computed' if part in COMPUTED else ''}</small>" for part in parts]
+    return f"<h3>Single wrong tokens, part by part</h3>{table(['', *heads], rows, kinds)}"
+
+
+def _examples(results: Results) -> str:
+    """Of each kind of error one line, learned models first; the rest can be unfolded."""
+    shown: dict[tuple[bool, str], str] = {}
+    rest = []
+    for machine in results["machines"]:
+        kinds = {sim["name"]: family_of(sim) for sim in machine["simulators"]}
+        for row in sorted(machine["anatomy"], key=lambda row: kinds[row["simulator"]].kind == "program"):
+            family = kinds[row["simulator"]]
+            for example in row["examples"]:
+                key = (family.kind == "program", example["kind"])
+                made = example_html(example, f"{family.label}, {example['length']} {results['unit']}")
+                if key in shown or len(shown) >= AT_FIRST:
+                    rest.append(made)
+                else:
+                    shown[key] = made
+    if not shown:
+        return ""
+    more = folded(f"{len(rest)} more", "".join(rest)) if rest else ""
+    return f"<h3>Real examples</h3>{note(EXAMPLES)}{''.join(shown.values())}{more}"
+
+
+def example_html(example: dict[str, Any], who: str) -> str:
+    at = example["at"]
+    cut = ["…"] if example["cut"] else []
+    lines = [
+        _line("before", example["before"], {}),
+        _line("should be", [*cut, *example["expected"]], {at + len(cut): "due"}),
+        _line("said", [*cut, *example["said"]], {at + len(cut): "wrong"}),
+    ]
+    said = f"<p><b>{text(who)}</b>: {text(example['kind'])}, in the {text(example['place'])}.</p>"
+    return f'<div class="example">{said}<div class="tapes close">{"".join(lines)}</div></div>'
+
+
+def _line(name: str, words: list[str], marks: dict[int, str]) -> str:
+    cells = "".join(f'<i class="{marks.get(i, "")}">{text(word)}</i>' for i, word in enumerate(words))
+    return f'<div class="tape"><span class="who">{name}</span>{cells}</div>'
