@@ -110,11 +110,11 @@ def run_comparison(request: ComparisonRequest, progress: Progress = lambda *_: N
     folder, task = request.output or Path("report"), request.task
     if task is not None:
         return run_task_comparison(request, task, folder, progress)
-    subjects = request.subjects
+    subjects, settings = request.subjects, request.settings
     need_folder(folder)
     results = study(
         subjects,
-        request.settings,
+        settings,
         folder=folder,
         workers=request.workers or min(available_cores(), MOST_WORKERS),
         command=request.command,
