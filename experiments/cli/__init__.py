@@ -13,6 +13,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli import (
+    agree,
     bench,
     compare,
     compile,
@@ -61,6 +62,7 @@ for _group in (
     prove,
     run,
     compile,
+    agree,
     exact,
     train,
     evaluate,
