@@ -27,6 +27,8 @@ class CompilationRequest:
     max_seq_len: int | None = None  # tracr only: positions of the model
     tags: int | None = None  # tag so many cells first
     check: bool = True
+    precision: str = "float32"  # of the weights
+    threads: int | None = None
     output: Path | None = None  # folder
 
     def __post_init__(self) -> None:
@@ -64,12 +66,16 @@ class Compilation:
 
 def run_compilation(request: CompilationRequest) -> Compilation:
     from compile import compile_machine
+    from experiments.devices import use_threads
 
     need_folder(request.output)
     machine = read_machine(request.machine)
     if request.tags is not None:
         machine = make_simulable(machine, request.tags, request.n).machine
     options: dict[str, Any] = {} if request.max_seq_len is None else {"max_seq_len": request.max_seq_len}
+    if request.precision != "float32":
+        options["dtype"] = request.precision
+    use_threads(request.threads)
     started = time.perf_counter()
     model = compile_machine(
         machine, backend=request.backend, n=request.n, steps=request.steps, check=request.check, **options

@@ -9,7 +9,15 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, ThreadsOption, print_json, progress_bar, read_numbers, screen
+from experiments.cli.common import (
+    JsonOption,
+    PrecisionOption,
+    ThreadsOption,
+    print_json,
+    progress_bar,
+    read_numbers,
+    screen,
+)
 
 NamesArgument = Annotated[
     list[str] | None,
@@ -77,6 +85,7 @@ def compare(
     backends: BackendsOption = None,
     finetune: FinetuneOption = 60,
     workers: WorkersOption = None,
+    precision: PrecisionOption = "float32",
     threads: ThreadsOption = None,
     output: OutputOption = None,
     source: FromOption = None,
@@ -103,6 +112,7 @@ def compare(
         ns=read_numbers(n),
         backends=tuple(backends.split(",")) if backends is not None else (),
         finetune=finetune,
+        precision=precision,
         source=source,
         output=output,
         workers=workers,

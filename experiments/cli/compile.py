@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, MachineArgument, NOption, print_json, screen
+from experiments.cli.common import (
+    JsonOption,
+    MachineArgument,
+    NOption,
+    PrecisionOption,
+    ThreadsOption,
+    print_json,
+    screen,
+)
 
 if TYPE_CHECKING:
     from experiments.compilations import Compilation
@@ -30,6 +38,8 @@ def compile_command(
     max_seq_len: Annotated[int | None, typer.Option(help="tracr only: positions of the model.")] = None,
     tags: Annotated[int | None, typer.Option(help="Tag this many cells first, so that no n-gram repeats.")] = None,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Compare with the interpreter.")] = True,
+    precision: PrecisionOption = "float32",
+    threads: ThreadsOption = None,
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the model.")] = None,
     json: JsonOption = False,
 ) -> None:
@@ -44,6 +54,8 @@ def compile_command(
         max_seq_len=max_seq_len,
         tags=tags,
         check=check,
+        precision=precision,
+        threads=threads,
         output=output,
     )
     compiled = run_compilation(request)

@@ -43,6 +43,7 @@ class ComparisonRequest:
     source: Path | None = None
     output: Path | None = None
     workers: int | None = None
+    precision: str = "float32"
     threads: int | None = None
     command: str = ""
 
@@ -56,6 +57,7 @@ class ComparisonRequest:
             seeds=self.seeds,
             examples=self.examples,
             finetune=self.finetune,
+            precision=self.precision,
             **{name: value for name, value in chosen.items() if value},
         )
 
@@ -66,6 +68,7 @@ class ComparisonRequest:
             lengths=self.lengths,
             seeds=self.seeds,
             examples=self.examples,
+            precision=self.precision,
             **{name: value for name, value in chosen.items() if value},
         )
 
@@ -117,6 +120,7 @@ def run_comparison(request: ComparisonRequest, progress: Progress = lambda *_: N
         settings,
         folder=folder,
         workers=request.workers or min(available_cores(), MOST_WORKERS),
+        threads=request.threads,
         command=request.command,
         versions=versions("torch"),
         progress=progress,

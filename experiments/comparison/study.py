@@ -27,6 +27,8 @@ from experiments.comparison.mechanism import mechanism_of
 from experiments.comparison.pages import write_pages
 from experiments.comparison.simulators import IntArray, ProgramSimulator, Simulator, TrueMachine, steps_needed
 from experiments.comparison.subjects import LONG, ROLLOUT_AT, Settings, Subject, distinct
+from experiments.devices import use_threads
+from experiments.models import use_precision
 from proofs_check.sampled.pool import open_pool
 from rasp import TuringMachine
 from rasp.formats.json import to_json
@@ -107,6 +109,7 @@ class MachineStudy:
     def add(self, kind: str, taking: Taking, seconds: float | None = None, longest: int | None = None) -> None:
         """Let simulators of a kind write; `seconds` it took to make them, `longest` tape they can take."""
         self.tell(f"{self.subject.name}: {', '.join(taking)}")
+        use_precision(self.settings.precision, *(one for one in taking.values() if isinstance(one, Transformer)))
         most = max(self.drawn) if longest is None else longest
         for length, tapes in self.drawn.items():
             parts = self.portions(kind, length, tapes) if length <= most else []
@@ -202,6 +205,7 @@ def study(
     *,
     folder: Path | None = None,
     workers: int = 1,
+    threads: int | None = None,
     command: str = "",
     versions: Mapping[str, str] | None = None,
     tell: Tell = lambda _: None,
@@ -215,11 +219,12 @@ def study(
     trained = next((subject for subject in named if subject.recipe), None)
     if trained is not None and settings.finetune:
         work.insert(1, partial(from_compiled, trained, settings))  # takes long, so it begins early
-    found = in_parallel(work, min(workers, len(work)), tell, progress)
+    found = in_parallel(work, min(workers, len(work)), threads, tell, progress)
     machines = [one for one in found if isinstance(one, tuple)]
     return {
         "command": command,
         "seed": settings.seed,
+        "precision": settings.precision,
         "versions": dict(versions or {}),
         "seconds": time.time() - start,
         "checks": sum((checked for _, checked in machines), Checks()).to_dict(),
@@ -236,10 +241,10 @@ def from_compiled(subject: Subject, settings: Settings, tell: Tell) -> dict[str,
     return {"machine": subject.name, **found.to_dict()}
 
 
-def in_parallel(work: Sequence[Work], workers: int, tell: Tell, progress: Progress) -> list[Any]:
+def in_parallel(work: Sequence[Work], workers: int, threads: int | None, tell: Tell, progress: Progress) -> list[Any]:
     """What each piece of work gives, in order. With several workers nobody is told of their steps."""
     found = {}
-    do = partial(_do, work, tell if workers == 1 else None)
+    do = partial(_do, work, threads, tell if workers == 1 else None)
     before = set(multiprocessing.active_children())
     try:
         with open_pool(workers) as pool:
@@ -253,9 +258,7 @@ def in_parallel(work: Sequence[Work], workers: int, tell: Tell, progress: Progre
     return [found[index] for index in range(len(work))]
 
 
-def _do(work: Sequence[Work], tell: Tell | None, index: int) -> Any:
-    if multiprocessing.parent_process() is not None:
-        import torch
-
-        torch.set_num_threads(1)  # there is a process for every core
+def _do(work: Sequence[Work], threads: int | None, tell: Tell | None, index: int) -> Any:
+    apart = multiprocessing.parent_process() is not None
+    use_threads(threads or 1 if apart else threads)  # there is a process for every core
     return work[index](tell or (lambda _: None))

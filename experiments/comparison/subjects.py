@@ -32,6 +32,7 @@ class Settings:
     ns: tuple[int, ...] = NS
     backends: tuple[str, ...] = tuple(BACKENDS)  # tracr on the first machine only, at the shortest length
     finetune: int = 60  # steps of training from compiled weights, on the first machine; 0: none
+    precision: str = "float32"  # of the models as they run
 
     def __post_init__(self) -> None:
         for name, least in (("examples", 1), ("steps", 1), ("finetune", 0)):

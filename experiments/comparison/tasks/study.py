@@ -23,6 +23,7 @@ from experiments.comparison.tasks.measure import TaskTrial
 from experiments.comparison.tasks.problems import WrittenProblem
 from experiments.comparison.tasks.subjects import TaskSettings, TaskSubject
 from experiments.comparison.tasks.takers import Kept, Taker, compiled_taker, learned_taker, program_taker
+from experiments.models import use_precision
 from experiments.tasks import Sgd
 from proofs_check.tasks import predicted_first_wrong
 from rasp.progress import Progress
@@ -47,6 +48,7 @@ def study_task(
     run = TaskStudy(subject, settings, Kept(folder / UNFINISHED if folder is not None else None), progress)
     if subject.program is not None:
         run.add_programs(subject.program)
+    use_precision(settings.precision, *(model.checkpoint.model for model in subject.learned))
     for model in subject.learned:
         run.add(learned_taker(model.checkpoint))
         run.add_cost(f"learned {model.checkpoint.name}", model.checkpoint.model, model.seconds)
@@ -60,6 +62,7 @@ def study_task(
         "task": subject.name,
         "unit": subject.task.unit,
         "seed": settings.seed,
+        "precision": settings.precision,
         "versions": dict(versions or {}),
         "seconds": time.time() - start,
         "checks": {
@@ -137,6 +140,7 @@ class TaskStudy:
             started = time.perf_counter()
             try:
                 model = compile_task(self.subject.name, n=n, lines=lines, backend=backend, check=False, **room)
+                use_precision(self.settings.precision, model)
             except CompileError as reason:
                 self.without.append(f"{backend} n = {n}: {reason}")
                 self.done += len(self.problems) + len(self.hard)

@@ -36,6 +36,7 @@ class TaskSettings:
     examples: int = 288
     ns: tuple[int, ...] = NS
     backends: tuple[str, ...] = ("hard_alibi",)
+    precision: str = "float32"  # of the models as they run
 
     def __post_init__(self) -> None:
         if self.examples < 1 or not self.seeds or len(self.seeds) > self.examples:
