@@ -29,14 +29,14 @@ def suits(config: TransformerConfig, rows: int) -> bool:
 
 
 @dataclass(frozen=True)
-class Product:
+class SparseLinear:
     """x -> weight @ x + bias."""
 
     weight: Tensor
     bias: Tensor
 
     @staticmethod
-    def of(linear: nn.Linear, rows: Tensor | None = None, columns: Tensor | None = None) -> Product:
+    def of(linear: nn.Linear, rows: Tensor | None = None, columns: Tensor | None = None) -> SparseLinear:
         weight, bias = linear.weight.detach(), linear.bias.detach()
         weight = weight if rows is None else weight[rows]
         weight = weight if columns is None else weight[:, columns]
@@ -46,7 +46,7 @@ class Product:
                 csr = weight.to_sparse_csr()
                 places = csr.crow_indices().int(), csr.col_indices().int()
                 weight = torch.sparse_csr_tensor(*places, csr.values(), csr.shape, check_invariants=True)
-        return Product(weight, bias if rows is None else bias[rows])
+        return SparseLinear(weight, bias if rows is None else bias[rows])
 
     def __call__(self, x: Tensor) -> Tensor:
         return torch.addmv(self.bias, self.weight, x)
@@ -81,7 +81,7 @@ class Layer:
     """One block: its products, and its heads in the order of their caches."""
 
     def __init__(self, block: Block, memory: LayerCache | None) -> None:
-        self.mlp = (Product.of(block.mlp.up), Product.of(block.mlp.down)) if block.has_mlp else None
+        self.mlp = (SparseLinear.of(block.mlp.up), SparseLinear.of(block.mlp.down)) if block.has_mlp else None
         self.groups: list[Group] = []
         if memory is None:
             return
@@ -90,8 +90,8 @@ class Layer:
         rows = torch.arange(3 * heads * size, device=attention.order.device).view(3, heads, size)[:, attention.order]
         self.shape = (3, heads, size)
         self.sizes = [len(group.heads) for group in attention.groups]
-        self.project = Product.of(attention.qkv, rows=rows.flatten())
-        self.out = Product.of(attention.out, columns=rows[0].flatten())
+        self.project = SparseLinear.of(attention.qkv, rows=rows.flatten())
+        self.out = SparseLinear.of(attention.out, columns=rows[0].flatten())
         self.groups = [Group(group, attention.qkv.weight.detach()) for group in memory.groups]
 
     def __call__(self, x: Tensor, position: int) -> Tensor:
@@ -111,7 +111,7 @@ class OneRow:
 
     def __init__(self, model: Remembering, cache: Cache) -> None:
         self.position = int(cache.lengths[0])  # of the next token
-        self.embed, self.unembed = model.embed.weight.detach(), Product.of(model.unembed)
+        self.embed, self.unembed = model.embed.weight.detach(), SparseLinear.of(model.unembed)
         self.outputs = model.output_tokens.tolist()
         self.layers = [Layer(block, memory) for block, memory in zip(model.blocks, cache.layers, strict=True)]
 

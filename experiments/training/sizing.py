@@ -25,7 +25,7 @@ MOMENTS = {"adamw": 2, "muon": 1}  # running averages that an optimizer keeps of
 
 
 @dataclass(frozen=True)
-class Size:
+class RunSize:
     """Of a run. Bytes are of one process; activations are what the backward pass reads again of one part of a step."""
 
     parameters: int
@@ -55,7 +55,7 @@ class Size:
         return {**asdict(self), "bytes": self.bytes, "flops": self.flops, "hours_at_flops_per_second": hours}
 
 
-def size_of(recipe: Recipe) -> Size:
+def size_of(recipe: Recipe) -> RunSize:
     """The size of the recipe's run; products in bf16 where the recipe leaves that open, as a GPU would choose."""
     rows = rows_of_a_process(recipe, processes=1) // recipe.accumulate
     kept: dict[int, int] = {}  # bytes by storage: several tensors may be views of one
@@ -81,7 +81,7 @@ def size_of(recipe: Recipe) -> Size:
         for parameter in group["params"]
     )
     count = sum(p.numel() for p in parameters)
-    return Size(
+    return RunSize(
         parameters=count,
         tokens_per_step=recipe.batch * recipe.context,
         steps=recipe.steps,

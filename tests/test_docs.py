@@ -1,0 +1,102 @@
+"""What README, docs and `--help` print as commands and code is what the program takes."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from pathlib import Path
+from typing import Any
+
+import pytest
+from typer.main import get_command
+
+from experiments.cli import app
+
+ROOT = Path(__file__).parent.parent
+PAGES = sorted([ROOT / "README.md", ROOT / "CONTRIBUTING.md", *(ROOT / "docs").glob("*.md")])
+
+
+def commands_in(text: str) -> list[str]:
+    """Every `turing-programs ...`: a line of its own, or within back quotes or the examples of a command's help."""
+    quoted = re.findall(r"`(turing-programs [^`]*)`", text)
+    examples = re.findall(r"(?:Examples?:|·) +(turing-programs .*?)(?=  ·|$)", text)
+    lines = [line.partition(" #")[0].strip() for line in text.splitlines() if line.startswith("turing-programs ")]
+    return [*quoted, *examples, *lines]
+
+
+def parse(command: str) -> None:
+    """As the command line does, without doing it. Raises what it would say."""
+    current: Any = get_command(app)
+    name, *words = shlex.split(command)
+    context = current.make_context(name, words[:1] if words[0].startswith("-") else words, resilient_parsing=False)
+    while getattr(current, "commands", None) and words and not words[0].startswith("-"):
+        name, current, words = current.resolve_command(context, words)
+        if words or not getattr(current, "commands", None):
+            context = current.make_context(name, words, parent=context)
+
+
+def epilogs(command: Any) -> list[str]:
+    own = [command.epilog] if command.epilog else []
+    return own + [line for one in getattr(command, "commands", {}).values() for line in epilogs(one)]
+
+
+PRINTED = sorted(
+    {command for page in PAGES for command in commands_in(page.read_text(encoding="utf-8"))}
+    | {command for epilog in epilogs(get_command(app)) for command in commands_in(epilog)}
+)
+
+
+@pytest.mark.parametrize("command", [command for command in PRINTED if "--help" not in command])
+def test_a_printed_command_is_understood(command: str) -> None:
+    parse(command)
+
+
+def test_there_are_commands_to_look_at() -> None:
+    assert len(PRINTED) > 60
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        "turing-programs runn bb4",
+        "turing-programs run",
+        "turing-programs verify --bogus",
+        "turing-programs bench nothing",
+    ],
+)
+def test_a_wrong_command_is_noticed(wrong: str) -> None:
+    with pytest.raises(Exception, match=r"No such (command|option)|Missing parameter"):
+        parse(wrong)
+
+
+# --- code -------------------------------------------------------------------------------------------------------------
+
+
+def blocks(page: str, language: str) -> list[str]:
+    return re.findall(
+        rf"^```{language}\n(.*?)^```", (ROOT / page).read_text(encoding="utf-8"), re.DOTALL | re.MULTILINE
+    )
+
+
+def test_the_code_of_the_readme_says_what_it_prints() -> None:
+    (code,) = blocks("README.md", "python")
+    known: dict[str, Any] = {}
+    exec(code, known)
+    counts = re.search(r"counts\(\) +# (\{.*\})", code)
+    assert counts and known["simplify"](known["trace"](known["majority"])).counts() == eval(counts.group(1))
+    model = known["compile_program"](known["majority"], vocabulary=range(2), counts=32, positions=32)
+    assert list(model.predict(known["x"])) == list(known["majority"](known["x"]))
+
+
+def test_the_model_of_the_results_page_can_be_compared() -> None:
+    (code,) = blocks("docs/results.md", "python")
+    known: dict[str, Any] = {}
+    exec(code, known)
+    right = {row["simulator"]: row["accuracy"] for row in known["found"].accuracy() if row["measure"] == "tape"}
+    assert right["copycat"] == 0 < right["program"]
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
+def test_links_lead_somewhere(page: Path) -> None:
+    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
+    assert [link for link in links if not (page.parent / link).exists()] == []
