@@ -16,9 +16,9 @@ from compile import Transformer, compile_machine
 from compile.sparse import NotSparse
 from compile.transformer.engines import looked_up_by
 from compile.validate import answers
+from experiments.machines import read_machine
 from rasp import TuringMachine
 from rasp.gallery import gallery
-from rasp.gallery import machine as gallery_machine
 
 RANDOM_SIZES = ((2, 2), (3, 2), (5, 4), (12, 16))
 LARGEST_N = 4
@@ -28,7 +28,7 @@ SOUP = 0.25  # share of texts that are tokens by chance
 
 
 @dataclass(frozen=True)
-class Subject:
+class CompiledMachine:
     """A compiled machine, to be tried on so many tokens."""
 
     name: str
@@ -41,17 +41,14 @@ class Subject:
         return 2 if self.backend == "lean" or self.steps > ONE_DIGIT else 1
 
     def machine(self) -> TuringMachine:
-        if not self.name.startswith("random:"):
-            return gallery_machine(self.name)
-        symbols, states, seed = (int(part) for part in self.name[7:].replace("x", ":").split(":"))
-        return TuringMachine.random(symbols=symbols, states=states, seed=seed)
+        return read_machine(self.name)
 
 
 @dataclass(frozen=True)
-class Disagreement:
+class EngineDisagreement:
     """`at` is the first position at which the engines differ after `tokens`."""
 
-    subject: Subject
+    subject: CompiledMachine
     tokens: list[int]
     at: int
     torch: int | None
@@ -60,7 +57,7 @@ class Disagreement:
 
 
 @dataclass
-class Agreement:
+class EngineAgreement:
     """What was compared. `repeating` counts the texts with a tape that repeats an (n+1)-gram."""
 
     seed: int
@@ -71,22 +68,22 @@ class Agreement:
     refused: int = 0  # tokens at which both say that a count ran over
     models: int = 0
     left_out: float = 0.0
-    disagreements: list[Disagreement] = field(default_factory=list)
+    disagreements: list[EngineDisagreement] = field(default_factory=list)
 
     def to_dict(self) -> dict[str, Any]:
         return asdict(self)
 
 
-def subjects(seed: int) -> list[Subject]:
+def subjects(seed: int) -> list[CompiledMachine]:
     """Every gallery machine twice, random machines of all sizes at every n, in all layouts of counts."""
     layouts = [("lean", TWO_DIGITS), ("hard_alibi", ONE_DIGIT), ("hard_alibi", TWO_DIGITS)]
     found = []
     for i, name in enumerate(gallery()):
-        found += [Subject(name, *_with_n(layouts[(i + k) % 3], 1 + (i + 2 * k) % LARGEST_N)) for k in range(2)]
+        found += [CompiledMachine(name, *_with_n(layouts[(i + k) % 3], 1 + (i + 2 * k) % LARGEST_N)) for k in range(2)]
     for i, (symbols, states) in enumerate(RANDOM_SIZES):
         for n in range(1, LARGEST_N + 1):
             layout = layouts[0] if symbols * states > 100 else layouts[(i + n) % 3]
-            found.append(Subject(f"random:{symbols}x{states}:{seed + n}", *_with_n(layout, n)))
+            found.append(CompiledMachine(f"random:{symbols}x{states}:{seed + n}", *_with_n(layout, n)))
     return found
 
 
@@ -94,9 +91,9 @@ def _with_n(layout: tuple[str, int], n: int) -> tuple[str, int, int]:
     return layout[0], n, layout[1]
 
 
-def check_agreement(tokens: int, seed: int = 0, progress: Callable[[int, int], None] | None = None) -> Agreement:
+def check_agreement(tokens: int, seed: int = 0, progress: Callable[[int, int], None] | None = None) -> EngineAgreement:
     """Compare the engines on at least so many tokens, spread over all subjects; ends with the first that fails."""
-    found, asked = Agreement(seed), subjects(seed)
+    found, asked = EngineAgreement(seed), subjects(seed)
     for index, subject in enumerate(asked):
         rng = np.random.default_rng((seed, index))
         machine = subject.machine()
@@ -112,11 +109,11 @@ def check_agreement(tokens: int, seed: int = 0, progress: Callable[[int, int], N
     return found
 
 
-def compare(subject: Subject, model: Transformer, texts: list[np.ndarray], found: Agreement) -> None:
+def compare(subject: CompiledMachine, model: Transformer, texts: list[np.ndarray], found: EngineAgreement) -> None:
     """Both engines' answers to these texts, refusals included."""
     engine = looked_up_by(model)
     if isinstance(engine, NotSparse):
-        found.disagreements.append(Disagreement(subject, [], 0, None, None, str(engine)))
+        found.disagreements.append(EngineDisagreement(subject, [], 0, None, None, str(engine)))
         return
     refusal = int(model.config.outputs[-1]) if model.config.refusal and model.config.outputs else None
     for text, by_torch in answers(model, texts):
@@ -124,13 +121,15 @@ def compare(subject: Subject, model: Transformer, texts: list[np.ndarray], found
         try:
             by_sparse = engine.weights.outputs[memory.feed(text)]
         except NotSparse as reason:
-            found.disagreements.append(Disagreement(subject, text.tolist(), memory.position, None, None, str(reason)))
+            found.disagreements.append(
+                EngineDisagreement(subject, text.tolist(), memory.position, None, None, str(reason))
+            )
             return
         wrong = np.flatnonzero(by_torch != by_sparse)
         if len(wrong):
             at = int(wrong[0])
             found.disagreements.append(
-                Disagreement(subject, text[: at + 1].tolist(), at, int(by_torch[at]), int(by_sparse[at]))
+                EngineDisagreement(subject, text[: at + 1].tolist(), at, int(by_torch[at]), int(by_sparse[at]))
             )
             return
         found.tokens += len(text)
@@ -140,7 +139,7 @@ def compare(subject: Subject, model: Transformer, texts: list[np.ndarray], found
 
 
 def _texts(
-    subject: Subject, machine: TuringMachine, tokens: int, rng: np.random.Generator, found: Agreement
+    subject: CompiledMachine, machine: TuringMachine, tokens: int, rng: np.random.Generator, found: EngineAgreement
 ) -> Iterator[np.ndarray]:
     written = 0
     while written < tokens:
@@ -154,7 +153,7 @@ def _texts(
         yield text
 
 
-def _run(subject: Subject, machine: TuringMachine, rng: np.random.Generator) -> np.ndarray:
+def _run(subject: CompiledMachine, machine: TuringMachine, rng: np.random.Generator) -> np.ndarray:
     """From a random tape, sometimes of few symbols (so that grams repeat), sometimes past what the model counts."""
     cells = int(rng.integers(1, MOST_CELLS))
     few = rng.permutation(len(machine.symbols))[: int(rng.integers(1, len(machine.symbols) + 1))]
