@@ -60,6 +60,8 @@ class DraftLayer:
     def unit(self, reads: Reading, writes: Mapping[int, float]) -> None:
         key = tuple(sorted(reads.items()))
         self.units[key] = combine((1.0, self.units.get(key, {})), (1.0, writes))
+        if not self.units[key]:  # what it writes cancels out, as where neighbouring counts have the same digit
+            del self.units[key]
 
     @property
     def fact(self) -> Fact:

@@ -28,6 +28,7 @@ from experiments.cli import (
     run,
     train,
     verify,
+    zoo,
 )
 from experiments.cli.common import INTERRUPTED
 
@@ -72,6 +73,7 @@ for _group in (
     machines,
     graph,
     doctor,
+    zoo,
 ):
     _group.register(app)
 app.add_typer(bench.app, name="bench")

@@ -1,0 +1,174 @@
+"""A compiled model with some of its edges cut, or carrying what they carry on other inputs.
+
+Without norms, what a port reads is the sum of what the components before it wrote. Cutting an edge takes its source's
+part out of what that one port reads; all other readers still see it. A port reads nothing but the input's own bias once
+all of its edges are cut.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterable, Iterator, Sequence
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from compile.circuits.components import Component, Edge, Wiring
+from compile.transformer.attention import untouched
+from compile.transformer.transformer import Transformer
+
+ROWS_AT_ONCE = 2**14  # tokens that go through the layers after an edge together
+
+
+class Patching:
+    """What every component wrote on these inputs, (rows, T) token ids."""
+
+    @torch.no_grad()
+    def __init__(self, wiring: Wiring, tokens: np.ndarray) -> None:
+        self.wiring, self.model = wiring, wiring.model
+        batch = self.model.with_prepended(self.model.as_input(np.atleast_2d(tokens)))
+        self.biases = [_score_bias(self.model, layer, batch) for layer in range(len(self.model.blocks))]
+        self.parts: dict[str, Tensor] = {}  # component -> (rows, T, d_model)
+        self.streams: list[Tensor] = []  # what is read at time 0, 1, .., and by the unembedding
+        positions = torch.arange(batch.shape[1])
+        stream: Tensor | None = None
+        for time in range(-1, 2 * len(self.model.blocks)):
+            for component in (c for c in wiring.components if c.time == time):
+                if component.kind == "embed":
+                    part = self.model.embed(batch)
+                elif component.kind == "positions":
+                    assert self.model.embed_position is not None, "the component is there because this is"
+                    part = self.model.embed_position(positions, self.parts["embed"].dtype).expand_as(
+                        self.parts["embed"]
+                    )
+                else:
+                    assert stream is not None, "the embedding comes first"
+                    part = self.run(component, {port: stream for port in component.ports})
+                self.parts[component.name] = part
+            written = [self.parts[c.name] for c in wiring.components if c.time == time]
+            stream = sum(written, stream if stream is not None else torch.zeros_like(self.parts["embed"]))
+            stream = stream + self.constant(time)
+            self.streams.append(stream)
+        self.logits = self.unembedded(self.streams[-1])
+
+    # --- one component ------------------------------------------------------------------------------------------------
+
+    def run(self, component: Component, reads: dict[str, Tensor]) -> Tensor:
+        """What the component writes if its ports read this."""
+        block = self.model.blocks[component.layer]
+        if component.kind == "units":
+            units = list(component.units)
+            hidden = block.mlp.activation(
+                torch.nn.functional.linear(reads["in"], block.mlp.up.weight[units], _rows(block.mlp.up.bias, units))
+            )
+            return hidden @ block.mlp.down.weight[:, units].T
+        assert component.head is not None, "what is left are heads"
+        attention, weights = block.attn, block.attn.head(component.head)
+        bias = attention.qkv.bias
+        bias = None if bias is None else bias.view(3, attention.heads, -1)[:, component.head]
+        q, k, v = (
+            torch.nn.functional.linear(reads[port], getattr(weights, port), None if bias is None else bias[place])
+            for place, port in enumerate(component.ports)
+        )
+        scores = q @ k.transpose(-1, -2) * attention.scale + self.biases[component.layer][component.head]
+        return scores.softmax(dim=-1) @ v @ weights.o.T
+
+    def constant(self, time: int) -> Tensor | float:
+        """What a layer's biases add to the stream, which is no component's."""
+        if time < 0:
+            return 0.0
+        block = self.model.blocks[time // 2]
+        if time % 2:
+            return block.mlp.down.bias if block.has_mlp and block.mlp.down.bias is not None else 0.0
+        return block.attn.out.bias if block.has_attention and block.attn.out.bias is not None else 0.0
+
+    def unembedded(self, stream: Tensor) -> Tensor:
+        return self.model.unembed(stream)[:, self.model.prepended :]
+
+    def answers(self, logits: Tensor) -> np.ndarray:
+        """(rows, T) tokens; REFUSED where the model refuses."""
+        return self.model.output_tokens[logits.argmax(dim=-1)].cpu().numpy()
+
+    # --- edges --------------------------------------------------------------------------------------------------------
+
+    @torch.no_grad()
+    def without(self, edges: Iterable[Edge], instead: Patching | None = None) -> Iterator[tuple[Edge, Tensor]]:
+        """Logits with each of the edges cut, one at a time, or carrying what it carries on the inputs of `instead`."""
+        waiting: list[tuple[Edge, int, Tensor]] = []
+        for edge in edges:
+            target = self.wiring.by_name[edge.target]
+            change = self.change(edge, target, instead)
+            if target.kind == "unembed":
+                yield edge, self.unembedded(self.streams[-1] + change)
+            elif not change.any():
+                yield edge, self.logits
+            else:
+                waiting.append((edge, target.time, change))
+            if waiting and (waiting[0][1] != target.time or self.full(waiting)):
+                yield from self.finished(waiting)
+                waiting = []
+        yield from self.finished(waiting)
+
+    def full(self, waiting: Sequence[tuple[Edge, int, Tensor]]) -> bool:
+        return len(waiting) * self.logits.shape[0] * self.logits.shape[1] >= ROWS_AT_ONCE
+
+    def change(self, edge: Edge, target: Component, instead: Patching | None) -> Tensor:
+        """By how much what its target writes (of the unembedding: reads) changes."""
+        taken = self.parts[edge.source]
+        taken = taken if instead is None else taken - instead.parts[edge.source]
+        if target.kind == "unembed":
+            return -taken
+        stream = self.streams[target.time]
+        reads = {port: stream - taken if port == edge.port else stream for port in target.ports}
+        return self.run(target, reads) - self.parts[target.name]
+
+    def finished(self, waiting: Sequence[tuple[Edge, int, Tensor]]) -> Iterator[tuple[Edge, Tensor]]:
+        """The layers after the change, for several edges at once; all of them lead to the same time."""
+        for time in sorted({t for _, t, _ in waiting}):
+            some = [(edge, change) for edge, t, change in waiting if t == time]
+            stream = torch.cat([self.streams[time + 1] + change for _, change in some])
+            logits = self.unembedded(_onwards(self.model, stream, time + 1))
+            yield from zip((edge for edge, _ in some), logits.split(len(self.logits)), strict=True)
+
+    @torch.no_grad()
+    def only(self, kept: Collection[Edge]) -> Tensor:
+        """Logits of the model with every other edge cut, all at once."""
+        kept, parts = set(kept), {name: self.parts[name] for name in ("embed", "positions") if name in self.parts}
+        constants = torch.zeros_like(self.parts["embed"])
+        reads: dict[str, Tensor] = {}
+        for component in self.wiring.components:
+            if not component.ports:
+                continue
+            constants = sum((self.constant(t) for t in range(component.time)), torch.zeros_like(constants))
+            reads = {}
+            for port in component.ports:
+                sources = [e.source for e in kept if e.target == component.name and e.port == port]
+                reads[port] = sum((parts[name] for name in sorted(sources)), constants)
+            if component.kind != "unembed":
+                parts[component.name] = self.run(component, reads)
+        return self.unembedded(reads["in"])
+
+
+def _rows(bias: Tensor | None, places: list[int]) -> Tensor | None:
+    return None if bias is None else bias[places]
+
+
+def _score_bias(model: Transformer, layer: int, batch: Tensor) -> Tensor:
+    """(heads, T, T): -inf where a head does not look."""
+    block = model.blocks[layer]
+    if not block.has_attention:
+        return torch.zeros(0)
+    i = torch.arange(batch.shape[1]).unsqueeze(1)
+    dtype = model.embed.weight.dtype
+    parts = [block.attn.bias(i - i.T, i, g, dtype).expand(len(g.heads), -1, -1) for g in block.attn.groups]
+    return torch.cat(parts)[block.attn.inverse]
+
+
+def _onwards(model: Transformer, stream: Tensor, time: int) -> Tensor:
+    """The stream that the unembedding reads, from the one at this time."""
+    if time % 2:
+        block = model.blocks[time // 2]
+        stream = stream + block.mlp(stream, untouched) if block.has_mlp else stream
+    for block in model.blocks[(time + 1) // 2 :]:
+        stream = block(stream, None, untouched, None)
+    return stream

@@ -1,0 +1,85 @@
+"""A model's card: what it computes, how large it is, what each part does, and how to use it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from compile.circuits import Circuit, Wiring
+from compile.transformer import Transformer
+from experiments.zoo.catalogue import Entry
+
+TEMPLATE = """---
+library_name: turing-programs
+license: mit
+tags: [interpretability, circuits, RASP, {family}]
+---
+# {name}
+
+{description} ({family}, backend {backend}).
+
+```python
+from experiments.zoo import load_zoo
+
+zoo = load_zoo("{name}")
+zoo.model.predict(zoo.vectors[0].tokens)    # the next token at every position
+zoo.circuit.edges                           # the edges that the answers depend on
+```
+
+{layers} layers, heads per layer {heads}, d_model {d_model}, {parameters:,} parameters ({nonzero:,} not zero).
+{capacity}
+
+## Circuit
+
+Of {possible} edges that lead from one component to a port of a later one, {needed} are needed: cutting any of them
+changes the answer at the input and position that `circuit.json` names as its witness. {backup}{idle} are wired but
+idle: no answer on the inputs tried depends on them. All edges outside the circuit can be cut at once and no answer
+changes.
+
+| component | role | what it does |
+| --- | --- | --- |
+{components}
+
+## Source
+
+```python
+{source}
+```
+{twin}"""
+
+
+def card(entry: Entry, model: Transformer, wiring: Wiring, circuit: Circuit) -> str:
+    config = model.config
+    return TEMPLATE.format(
+        name=entry.name,
+        family=entry.family,
+        description=entry.description[:1].upper() + entry.description[1:].rstrip("."),
+        backend=entry.recipe["backend"],
+        layers=config.layers,
+        heads=[shape.heads for shape in config.shapes],
+        d_model=config.d_model,
+        parameters=model.parameter_count(),
+        nonzero=model.nonzero_count(),
+        capacity=f"It refuses where {config.refusal}." if config.refusal else "It never refuses.",
+        possible=len(wiring.edges),
+        needed=len(circuit.needed),
+        backup=f"{len(circuit.backup)} more are needed together. " if circuit.backup else "",
+        idle=len(circuit.idle),
+        components="\n".join(_rows(wiring, circuit)),
+        source=entry.source.rstrip(),
+        twin=TWIN if entry.twin else "",
+    )
+
+
+TWIN = """
+## Learned twin
+
+`learned/` has a transformer that was trained on the same task (`load_zoo(...).learned`). Its circuit is not known: what
+is known is the circuit of the compiled model that computes the same function.
+"""
+
+
+def _rows(wiring: Wiring, circuit: Circuit) -> Iterable[str]:
+    for component in wiring.components:
+        unused = "" if component.name in circuit.components else " (not in the circuit)"
+        label = component.fact.label.replace("|", "\\|")
+        yield f"| {component.name} | {component.fact.role or component.kind} | {label}{unused} |"

@@ -1,0 +1,128 @@
+"""How well a method that looks for circuits finds the ones that are known.
+
+A method is a function of two arguments, a model of the zoo and inputs, that gives every edge of `model.edges` a number:
+above 0 it claims the edge, and the larger the number, the surer it is.
+"""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import numpy as np
+from scipy.stats import rankdata
+
+from compile.circuits import Edge, Patching
+from compile.circuits.circuit import padded
+from experiments.zoo.loading import ZooModel
+
+Inputs = Sequence[np.ndarray]
+Method = Callable[[ZooModel, Inputs], Mapping[Edge, float]]
+
+
+@dataclass(frozen=True)
+class Score:
+    """Of one model. `auroc` is the chance that an edge of the circuit is ranked above one outside; None if there are
+    none of one kind."""
+
+    model: str
+    edges: int
+    circuit: int
+    claimed: int
+    right: int
+    auroc: float | None
+
+    @property
+    def precision(self) -> float | None:
+        return self.right / self.claimed if self.claimed else None
+
+    @property
+    def recall(self) -> float | None:
+        return self.right / self.circuit if self.circuit else None
+
+    def to_dict(self) -> dict[str, Any]:
+        return {**asdict(self), "precision": self.precision, "recall": self.recall}
+
+
+def score(method: Method, models: Iterable[ZooModel]) -> Iterator[Score]:
+    """Each model's score; the method sees the inputs of its test vectors."""
+    for zoo in models:
+        yield score_one(zoo, method(zoo, [vector.tokens for vector in zoo.vectors]))
+
+
+def score_one(zoo: ZooModel, found: Mapping[Edge, float]) -> Score:
+    missing = [edge for edge in zoo.edges if edge not in found]
+    if missing:
+        raise ValueError(f"the method gives no number for {missing[0]} of {zoo.name}; it must for every model.edges")
+    numbers = np.array([float(found[edge]) for edge in zoo.edges])
+    if np.isnan(numbers).any():
+        raise ValueError(f"the method gives {zoo.edges[int(np.isnan(numbers).argmax())]} of {zoo.name} no number: nan")
+    truth = np.array([edge in zoo.circuit.edges for edge in zoo.edges])
+    claimed = numbers > 0
+    return Score(
+        zoo.name,
+        len(truth),
+        int(truth.sum()),
+        int(claimed.sum()),
+        int((claimed & truth).sum()),
+        auroc(numbers, truth),
+    )
+
+
+def auroc(numbers: np.ndarray, truth: np.ndarray) -> float | None:
+    """By ranks (Mann-Whitney): equal numbers count half."""
+    inside = int(truth.sum())
+    outside = len(truth) - inside
+    if not inside or not outside:
+        return None
+    above = rankdata(numbers)[truth].sum() - inside * (inside + 1) / 2
+    return float(above / (inside * outside))
+
+
+# --- methods ----------------------------------------------------------------------------------------------------------
+
+
+def activation_patching(zoo: ZooModel, inputs: Inputs) -> dict[Edge, float]:
+    """Let each edge carry what it carries on another input: how far the logits of the right answers move on average.
+
+    The other input is the next one of the list, and of the same length after padding.
+    """
+    rows, own = padded(inputs)
+    clean = Patching(zoo.wiring, rows)
+    other = Patching(zoo.wiring, np.roll(rows, 1, axis=0) if len(rows) > 1 else rows[:, ::-1].copy())
+    best = clean.logits.argmax(dim=-1, keepdim=True)
+    before = clean.logits.gather(-1, best).squeeze(-1).numpy()
+    found = {}
+    for edge, logits in clean.without(zoo.edges, other):
+        after = logits.gather(-1, best).squeeze(-1).numpy()
+        found[edge] = float(np.abs(before - after)[own].mean())
+    return found
+
+
+def random_baseline(zoo: ZooModel, inputs: Inputs) -> dict[Edge, float]:
+    """A number between -1 and 1 for every edge, the same each time: what a method must beat."""
+    rng = np.random.default_rng(0)
+    return dict(zip(zoo.edges, rng.uniform(-1, 1, size=len(zoo.edges)), strict=True))
+
+
+METHODS: dict[str, Method] = {"patching": activation_patching, "random": random_baseline}
+
+
+def find_method(name: str) -> Method:
+    """A built-in one, or `module:function` of your own."""
+    if name in METHODS:
+        return METHODS[name]
+    module, _, function = name.partition(":")
+    if not function:
+        raise ValueError(f"{name!r} is no method; choose {', '.join(METHODS)}, or give your own as module:function")
+    try:
+        method = getattr(importlib.import_module(module), function)
+    except (ImportError, AttributeError) as error:
+        raise ValueError(
+            f"the method {name!r} cannot be loaded ({error}); give module:function that Python finds"
+        ) from None
+    if not callable(method):
+        raise ValueError(f"{name!r} is a {type(method).__name__}; expected a function of a model and inputs")
+    return method
