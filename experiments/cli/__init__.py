@@ -20,6 +20,7 @@ from experiments.cli import (
     doctor,
     evaluate,
     exact,
+    export,
     graph,
     inspect,
     machines,
@@ -77,6 +78,7 @@ for _group in (
 ):
     _group.register(app)
 app.add_typer(bench.app, name="bench")
+app.add_typer(export.app, name="export")
 
 
 _BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this version of typer keeps it
