@@ -12,7 +12,7 @@ from experiments.cli.common import JsonOption, print_json, versions
 app = typer.Typer(
     help="Write a model for other people's tools.",
     no_args_is_help=True,
-    epilog="Examples:  turing-programs export onnx bb3 -o bb3.onnx  ·  turing-programs export hugging-face tm-0 -o tm0/",
+    epilog="Examples:  turing-programs export onnx bb3 -o bb3.onnx  ·  turing-programs export hugging-face tm-0 -o tm/",
 )
 ModelArgument = Annotated[
     str, typer.Argument(help="The folder of a model, a shipped checkpoint, or a model of the zoo.", show_default=False)
