@@ -1,6 +1,7 @@
 # make demo   verify the theorem on random machines (installs only what that needs)
 # make proof  the theorem in Coq and the lemmas with z3 (installs coq where it can)
 # make test   lint, types and the whole default test suite
+# make docs   pages, notebooks, demos and reference as a site in build/site
 # make fuzz   random programs in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -8,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo test test-slow fuzz lint browser bench clean
+.PHONY: demo test test-slow fuzz lint browser bench clean docs
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
@@ -45,6 +46,9 @@ coq:
 	  echo "Installing coq for the formal proof ..."; export DEBIAN_FRONTEND=noninteractive; \
 	  { timeout 300 apt-get -qq update && timeout 900 apt-get -qq install --yes --no-install-recommends coq; } \
 	    > /dev/null 2>&1; } || true
+
+docs: .venv/.all
+	$(BIN)/python docs/site.py build/site
 
 bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters

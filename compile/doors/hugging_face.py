@@ -66,7 +66,7 @@ class TuringProgramsForCausalLM(PreTrainedModel, GenerationMixin):
     def __init__(self, config: TuringProgramsConfig, transformer: Transformer) -> None:
         super().__init__(config)
         self.transformer = transformer
-        known = range(transformer.config.vocabulary)
+        known = set(range(transformer.config.vocabulary)) - {transformer.config.prepend}
         outputs = transformer.output_tokens.tolist()
         strange = [answer for answer in outputs if answer not in known and answer != REFUSED]
         if strange:

@@ -13,6 +13,7 @@ from experiments.tasks.sgd import Sgd
 from experiments.tasks.turing_paper import TuringPaper
 from experiments.tasks.turing_rasp import TuringRasp
 from rasp import TuringMachine
+from rasp.formats.json import from_json
 
 __all__ = [
     "TASKS",
@@ -40,18 +41,24 @@ MACHINE = {"symbols": 15, "states": 5, "machine_seed": 0}  # how a description n
 
 
 def make_task(description: Mapping[str, Any]) -> Task:
-    """The task of a JSON description such as {"name": "turing_rasp", "machine_seed": 3}."""
+    """The task of a JSON description such as {"name": "turing_rasp", "machine_seed": 3}.
+
+    Instead of a random machine, `machine` may be the text of a machine's JSON.
+    """
     options = dict(description)
     name = options.pop("name", None)
     if name not in TASKS:
         raise ValueError(f"{name!r} is not a task; choose one of {', '.join(TASKS)}")
     known = {f.name for f in fields(TASKS[name])}
     has_machine = "machine" in known
-    known = known - {"machine"} | set(MACHINE) if has_machine else known
+    if has_machine and "machine" not in options:
+        known = known - {"machine"} | set(MACHINE)
     for option in options:
         if option not in known:
             raise UnknownOption(f"the task {name}", option, known)
-    if has_machine:
+    if has_machine and "machine" in description:
+        options["machine"] = from_json(options["machine"])
+    elif has_machine:
         symbols, states, seed = (options.pop(key, default) for key, default in MACHINE.items())
         options["machine"] = TuringMachine.random(symbols=symbols, states=states, seed=seed)
     return TASKS[name](**options)
