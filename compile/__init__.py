@@ -12,6 +12,7 @@ from rasp.lazy import lazy_names
 if TYPE_CHECKING:
     from compile.errors import CapacityError, CompileError
     from compile.inspector import attention_figure, inspect
+    from compile.interventions import patch, reach, switch_off
     from compile.machine import compile_machine
     from compile.pipeline import compile_program
     from compile.tasks import compile_task, compile_universal
@@ -28,6 +29,9 @@ __all__ = [
     "compile_task",
     "compile_universal",
     "inspect",
+    "patch",
+    "reach",
+    "switch_off",
 ]
 
 __getattr__, __dir__ = lazy_names(
@@ -36,6 +40,7 @@ __getattr__, __dir__ = lazy_names(
         **dict.fromkeys(("CapacityError", "CompileError"), "compile.errors"),
         **dict.fromkeys(("Transformer", "TransformerConfig"), "compile.transformer"),
         **dict.fromkeys(("attention_figure", "inspect"), "compile.inspector"),
+        **dict.fromkeys(("patch", "reach", "switch_off"), "compile.interventions"),
         "compile_machine": "compile.machine",
         "compile_program": "compile.pipeline",
         **dict.fromkeys(("compile_task", "compile_universal"), "compile.tasks"),

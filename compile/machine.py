@@ -11,7 +11,7 @@ from compile.errors import CompileError
 from compile.pipeline import compile_source
 from compile.source import MachineProgram, Option, Source, Tokens, WholeBackend
 from compile.transformer import Transformer
-from rasp.core import named
+from rasp.core import Program, named
 from rasp.formats.json import to_json
 from rasp.machines.machine import TuringMachine
 from rasp.programs.turing import check_packing, next_tokens
@@ -34,7 +34,7 @@ def compile_machine(
     chosen = find_backend(backend)
     _check(machine, n, steps, packing)
     source = Source(
-        lambda x: named(next_tokens(x, machine, n, packing), f"next {n + 1}-gram"),
+        machine_source(machine, n, packing),
         tuple(range(machine.base)),
         (*sample_traces(machine, steps), *examples),
         machine.vocabulary,
@@ -44,6 +44,11 @@ def compile_machine(
     if isinstance(chosen, WholeBackend):
         return compile_source(source, backend, options)
     return compile_source(source, backend, {"counts": steps + 2, **options})
+
+
+def machine_source(machine: TuringMachine, n: int, packing: str) -> Program:
+    """The program that `compile_machine` compiles."""
+    return lambda x: named(next_tokens(x, machine, n, packing), f"next {n + 1}-gram")
 
 
 def _check(machine: TuringMachine, n: int, steps: int, packing: str) -> None:

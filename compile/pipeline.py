@@ -9,7 +9,7 @@ from compile.backends import find_backend, read_options
 from compile.front.digits import split_counts
 from compile.front.domains import infer_domains
 from compile.front.factor import factor
-from compile.front.schedule import schedule
+from compile.front.schedule import Placements, schedule
 from compile.front.trace import check_vocabulary, rewrite, trace
 from compile.source import Backend, Option, Source, Tokens, WholeBackend
 from compile.transformer import Transformer
@@ -44,16 +44,21 @@ def compile_source(source: Source, backend: str, options: Mapping[str, Option]) 
     return run_stages(source, chosen, settings)
 
 
-def run_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Transformer:
-    """trace -> rewrite -> infer domains -> factor -> split counts -> schedule -> lower -> assemble -> validate."""
+def plan_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Placements:
+    """trace -> rewrite -> infer domains -> factor -> split counts -> schedule."""
     graph = rewrite(trace(source.program))
     domains = infer_domains(graph, source.vocabulary, backend.capacity(options))
     program = factor(graph, domains)
     if backend.splits_counts:
         program = split_counts(program)
-    plan = schedule(program, short_counts=backend.splits_counts)
+    return schedule(program, short_counts=backend.splits_counts)
+
+
+def run_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Transformer:
+    """plan (its stages are above) -> lower -> assemble -> validate."""
+    plan = plan_stages(source, backend, options)
     lowered = backend.lower(plan, options)
     built = backend.assemble(lowered, source, options)
     if options.check:
-        validate(built, program, source.examples, backend.longest(options))
+        validate(built, plan.program, source.examples, backend.longest(options))
     return built.model

@@ -9,7 +9,7 @@ import numpy as np
 from compile.pipeline import compile_program
 from compile.source import Option, Tokens
 from compile.transformer import Transformer
-from rasp.core import named
+from rasp.core import Program, named
 from rasp.machines.machine import TuringMachine
 from rasp.programs.problems import Problem, text_tokens
 from rasp.programs.tasks import TaskProgram, task_program
@@ -26,7 +26,7 @@ def compile_task(
     """
     task = task_program(name)
     return compile_program(
-        lambda x: named(task.program(x, n), f"next {n + 1}-gram"),
+        task_source(name, n),
         range(len(task.vocabulary)),
         backend,
         counts=lines,
@@ -50,7 +50,7 @@ def compile_universal(
     machine = TuringMachine.random(symbols=symbols, states=states, seed=0)
     vocabulary = Size(symbols, states).vocabulary
     return compile_program(
-        lambda x: named(next_tokens_universal(x, symbols, states, n), f"next {n + 1}-gram"),
+        universal_source(symbols, states, n),
         range(len(vocabulary)),
         backend,
         counts=steps + 2,
@@ -59,6 +59,17 @@ def compile_universal(
         extra={"backend": backend, "universal": [symbols, states], "n": n, "steps": steps},
         **options,
     )
+
+
+def task_source(name: str, n: int) -> Program:
+    """The program that `compile_task` compiles."""
+    task = task_program(name)
+    return lambda x: named(task.program(x, n), f"next {n + 1}-gram")
+
+
+def universal_source(symbols: int, states: int, n: int) -> Program:
+    """The program that `compile_universal` compiles."""
+    return lambda x: named(next_tokens_universal(x, symbols, states, n), f"next {n + 1}-gram")
 
 
 def sample_problems(task: TaskProgram, seed: int = 0) -> list[Problem]:

@@ -204,11 +204,12 @@ def evaluate(graph: Graph, inputs: Sequence[Any]) -> list[np.ndarray]:
         raise ValueError(f"the sequences differ in length: {', '.join(str(len(a)) for a in given)}")
     values: list[np.ndarray] = []
     for node in graph.nodes:
-        values.append(_evaluate_node(node, values, given))
+        values.append(evaluate_node(node, values, given))
     return values
 
 
-def _evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]) -> np.ndarray:
+def evaluate_node(node: Node, values: list[np.ndarray], given: list[np.ndarray]) -> np.ndarray:
+    """One node, from the values of those before it and the program's inputs."""
     args = [values[i] for i in node.inputs]
     length = len(given[0])
     match node:

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from browsing import browser, watched  # noqa: F401  (fixtures of all tests of pages)
 from hypothesis import HealthCheck, settings
 
 settings.register_profile(

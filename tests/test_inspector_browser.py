@@ -2,84 +2,20 @@
 
 from __future__ import annotations
 
-import os
-import shutil
-import warnings
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from browsing import Watched, contrast, needs_browser, overlaps, until
 from inspected import HOSTILE, compiled, hostile_machine, random_model
 
 from compile import compile_machine, inspect
 from compile.inspector.index import Card, index_page
 from rasp import TuringMachine
 
-CHROMIUM = os.environ.get("CHROMIUM") or shutil.which("chromium") or shutil.which("chromium-browser")
-FLAGS = [
-    "--headless",
-    "--no-sandbox",
-    "--disable-gpu",
-    "--disable-quic",
-    "--no-first-run",
-    "--disable-sync",
-    "--disable-background-networking",
-    "--disable-component-update",
-]
 HOVER_MS = 50
-
-
-def _lacking() -> str:
-    try:
-        import playwright.sync_api  # noqa: F401
-    except ImportError:
-        return "playwright is not installed (pip install playwright)"
-    return "" if CHROMIUM else "there is no chromium (apt-get install chromium)"
-
-
-if _lacking():
-    warnings.warn(f"THE INSPECTOR IS NOT TESTED IN A BROWSER: {_lacking()}", stacklevel=1)
-pytestmark = pytest.mark.skipif(bool(_lacking()), reason=f"NOT TESTED IN A BROWSER: {_lacking()}")
-
-
-class Watched:
-    """A page that must neither complain nor ask for anything but the file itself."""
-
-    def __init__(self, page: Any) -> None:
-        self.page = page
-        self.complaints: list[str] = []
-        self.requests: list[str] = []
-        page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
-        page.on("pageerror", lambda error: self.complaints.append(str(error)))
-        page.on("dialog", lambda dialog: self.complaints.append(f"dialog: {dialog.message}"))
-        page.on("request", lambda request: self.requests.append(request.url))
-
-    def open(self, path: Path, fragment: str = "") -> Any:
-        self.page.goto(path.as_uri() + fragment)
-        self.page.wait_for_selector("html[data-ready=true]")
-        return self.page
-
-
-@pytest.fixture(scope="module")
-def browser() -> Iterator[Any]:
-    from playwright.sync_api import sync_playwright
-
-    with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
-        yield chromium
-        chromium.close()
-
-
-@pytest.fixture
-def watched(browser: Any) -> Iterator[Watched]:
-    page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme="light")
-    seen = Watched(page)
-    yield seen
-    asked = [url for url in seen.requests if not url.startswith(("file://", "data:", "about:"))]
-    page.close()
-    assert not seen.complaints and not asked, (seen.complaints, asked)
+pytestmark = needs_browser
 
 
 @pytest.fixture(scope="module")
@@ -111,32 +47,6 @@ def marked(page: Any) -> str:
 
 def readout(page: Any) -> str:
     return page.inner_text("#readout")
-
-
-def until(page: Any, condition: str) -> None:
-    """Playwright's own waiting evaluates text inside the page, which the page's policy forbids."""
-    for _ in range(100):
-        if page.evaluate(condition):
-            return
-        page.wait_for_timeout(50)
-    raise AssertionError(f"never came true: {condition}")
-
-
-def overlaps(page: Any) -> list[str]:
-    """Pairs of neighbours that cover each other, and what sticks out of the window."""
-    return page.evaluate("""() => {
-      const found = [];
-      for (const group of ["main .panel", ".tile", "nav > *", "header > *"]) {
-        const all = [...document.querySelectorAll(group)].map((e) => e.getBoundingClientRect()).filter((b) => b.width);
-        for (let i = 0; i < all.length; i++) for (let j = i + 1; j < all.length; j++) {
-          const a = all[i], b = all[j], across = Math.min(a.right, b.right) - Math.max(a.left, b.left);
-          if (across > 1 && Math.min(a.bottom, b.bottom) - Math.max(a.top, b.top) > 1) found.push(group);
-        }
-        for (const b of all) if (b.right > innerWidth + 1 || b.left < -1) found.push(`${group} sticks out`);
-      }
-      if (document.documentElement.scrollWidth > innerWidth) found.push("the page scrolls sideways");
-      return found;
-    }""")
 
 
 def test_every_head_has_its_label_and_window(watched: Watched, increment: Path) -> None:
@@ -274,18 +184,6 @@ def test_themes_differ_are_kept_and_are_legible(watched: Watched, increment: Pat
     page.reload()
     page.wait_for_selector("html[data-ready=true]")
     assert page.evaluate("document.documentElement.dataset.theme") == kept == "dark"
-
-
-def contrast(one: str, other: str) -> float:
-    """As WCAG defines it."""
-
-    def luminance(colour: str) -> float:
-        parts = [int(p) / 255 for p in colour[4:-1].split(",")]
-        linear = [p / 12.92 if p <= 0.03928 else ((p + 0.055) / 1.055) ** 2.4 for p in parts]
-        return float(np.dot([0.2126, 0.7152, 0.0722], linear))
-
-    low, high = sorted((luminance(one), luminance(other)))
-    return (high + 0.05) / (low + 0.05)
 
 
 @pytest.mark.parametrize("width", [1280, 800, 400])

@@ -2,7 +2,7 @@
 
 const MOST_TOKENS = 2000000; // of one run
 const PIECE = 40; // milliseconds of work between two looks at the page
-const REDRAW = 150; // milliseconds between two drawings of everything, at full speed
+const REDRAW = 150; // milliseconds between two drawings of everything, at full speed; more where drawing is slow
 
 const pause = (milliseconds) => new Promise((resolve) => setTimeout(resolve, milliseconds));
 
@@ -37,16 +37,13 @@ class Playground {
     return this.begin(job);
   }
   async begin(job, upto = 0, position = null) {
-    const generation = ++this.generation, index = this.setup.model, model = this.data.models[index];
+    const generation = ++this.generation, model = this.data.models[this.setup.model];
     this.playing = false;
     this.job = job;
     this.busy = true;
     this.showButtons();
-    const live = new Live(job, model), { off, patches } = this.changes;
-    await this.engine.ask({
-      kind: "begin", model: index, tokens: job.prompt, stop: job.stop, final: job.final, steps: job.steps, most: MOST_TOKENS,
-      off: [...off], patches: patches.map(({ position: at, start, stop, tokens, from }) => ({ position: at, start, stop, tokens, from })),
-    });
+    const live = new Live(job, model);
+    await this.engine.ask(this.question(job));
     const wanted = Math.max(upto, job.prompt.length);
     while (generation === this.generation && live.all.length < wanted && !live.ended) {
       const reply = await this.engine.ask({ kind: "more", count: wanted - live.all.length, milliseconds: 200 });
@@ -61,6 +58,14 @@ class Playground {
     this.position = Math.min(position ?? Infinity, live.tokens.length - 1);
     this.show();
     this.writeAddress();
+  }
+  // A job as the worker takes it.
+  question(job) {
+    const { off, patches } = this.changes;
+    return {
+      kind: "begin", model: this.setup.model, tokens: job.prompt, stop: job.stop, final: job.final, steps: job.steps, most: MOST_TOKENS,
+      off: [...off], patches: patches.map(({ position, start, stop, tokens, from }) => ({ position, start, stop, tokens, from })),
+    };
   }
   // The same job with other interventions, as far as it had come.
   restart(position = this.position) { return this.begin(this.job, this.live.all.length, position); }
@@ -136,14 +141,19 @@ class Playground {
     const generation = this.generation, wrongBefore = this.live.wrongAt;
     this.playing = true;
     this.showButtons();
-    let drawn = 0, asked = this.askMore();
+    let drawn = 0, slow = 0, asked = this.askMore();
     while (this.playing || asked) {
       const started = performance.now(), rate = Number(byId("speed").value), reply = await asked;
       if (generation !== this.generation) return;
       this.live.append(reply);
       if (this.live.ended || (wrongBefore < 0 && this.live.wrongAt >= 0)) this.playing = false;
       asked = this.playing && !rate ? this.askMore() : null;
-      if (rate || performance.now() - drawn > REDRAW || !this.playing) { this.follow(); drawn = performance.now(); }
+      if (rate || performance.now() - drawn > Math.max(REDRAW, 4 * slow)) {
+        const begun = performance.now();
+        this.follow();
+        drawn = performance.now();
+        slow = drawn - begun;
+      }
       if (!this.playing && !asked) break;
       if (rate) {
         await pause(Math.max(0, (1000 * reply.tokens.length) / rate - (performance.now() - started)));
@@ -256,7 +266,8 @@ class Playground {
     const values = new URLSearchParams(location.hash.slice(1));
     this.restored = (values.get("off") ?? "").split(",").filter((name) => /^\d+\.\d+$/.test(name));
     this.wantedHead = values.has("layer") ? [Number(values.get("layer")), Number(values.get("head"))] : null;
-    this.setup.readAddress(values);
+    this.setup.fill(values);
+    return this.apply();
   }
   async share() {
     this.writeAddress();

@@ -55,12 +55,12 @@ class Weights {
       if (windows.length) {
         layer.project = this.stage(columns(`blocks.${l}.attn.qkv.weight`), vector(`blocks.${l}.attn.qkv.bias`));
         layer.out = columns(`blocks.${l}.attn.out.weight`);
-        layer.outBias = vector(`blocks.${l}.attn.out.bias`);
+        layer.outBias = this.stage(null, vector(`blocks.${l}.attn.out.bias`));
       }
       if (tensors[`blocks.${l}.mlp.up.weight`]) {
         layer.up = this.stage(columns(`blocks.${l}.mlp.up.weight`), vector(`blocks.${l}.mlp.up.bias`));
         layer.down = columns(`blocks.${l}.mlp.down.weight`);
-        layer.downBias = vector(`blocks.${l}.mlp.down.bias`);
+        layer.downBias = this.stage(null, vector(`blocks.${l}.mlp.down.bias`));
       }
       return layer;
     });
@@ -124,7 +124,10 @@ class Run {
     this.acc = new Float64Array(most);
     this.rows = new Int32Array(most);
     this.isRow = new Uint8Array(most);
-    this.scores = new Float64Array(256);
+    for (const [name, Kind] of [["dims", Int32Array], ["amounts", Float64Array], ["filled", Int32Array], ["brought", Float64Array]]) this[name] = new Kind(most);
+    this.scores = new Float64Array(0);
+    this.seen = 0; // how many `tokens` are attended to, with which `shares`
+    this.need(256);
     this.memories = weights.layers.map(({ heads, size }) => Array.from({ length: heads }, () => new HeadMemory(size)));
     for (let i = 0; i < weights.starts; i++) this.step(weights.startToken);
   }
@@ -145,7 +148,7 @@ class Run {
     for (let e = columns.start[column]; e < end; e++) this.add(columns.row[e], columns.value[e] * factor);
     this.touched += end - columns.start[column];
   }
-  addBias(bias) { for (let d = 0; d < bias.length; d++) if (bias[d] !== 0) this.add(d, bias[d]); }
+  addBias({ bias, always }) { for (const d of always) this.add(d, bias[d]); }
   // acc = matrix @ x + bias on the rows that anything touches; returns how many these are.
   multiply({ columns, bias, always }) {
     const { acc, rows, isRow, x, on } = this, { start, row, value } = columns;
@@ -178,22 +181,23 @@ class Run {
     const { weights } = this;
     for (let i = 0; i < this.listed; i++) this.x[this.on[i]] = this.isOn[this.on[i]] = 0;
     this.listed = 0;
-    this.recorder?.begin(this);
+    if (this.recorder) this.recorder.begin(this);
     this.addColumn(weights.embed, token, 1);
     this.closeStage(0);
-    weights.layers.forEach((layer, l) => {
+    for (let l = 0; l < weights.layers.length; l++) {
+      const layer = weights.layers[l];
       if (layer.heads) this.attend(layer, l);
       this.closeStage(2 * l + 1);
       if (layer.up) this.compute(layer);
       this.closeStage(2 * l + 2);
-    });
+    }
     const best = this.answer();
     this.count++;
     return best;
   }
   closeStage(stage) {
     for (const patch of this.patches) if (patch.position === this.position) this.overwrite(patch, stage);
-    this.recorder?.stage(this, stage);
+    if (this.recorder) this.recorder.stage(this);
     for (let i = 0; i < this.changed.length; i++) this.isChanged[this.changed.data[i]] = 0;
     this.changed.length = 0;
   }
@@ -202,79 +206,86 @@ class Run {
     for (const [dim, value] of stages[stage]) this.add(dim, value);
   }
   attend(layer, l) {
-    const { heads, size, windows } = layer, memories = this.memories[l];
-    const buckets = Array.from({ length: 3 * heads }, () => []);
-    const touched = this.multiply(layer.project);
-    for (let i = 0; i < touched; i++) {
-      const row = this.rows[i], value = this.acc[row];
-      if (value > DROPPED || value < -DROPPED) buckets[Math.floor(row / size)].push(row % size, value);
-    }
-    const found = [];
+    const { heads, size, windows } = layer, memories = this.memories[l], { dims, amounts, filled } = this.sorted(layer);
+    const brought = this.brought.fill(0, 0, heads * size);
     for (let h = 0; h < heads; h++) {
-      const memory = memories[h], carried = buckets[2 * heads + h];
-      for (let i = 0; i < carried.length; i += 2) memory.carry(carried[i], carried[i + 1]);
+      const memory = memories[h], values = (2 * heads + h) * size;
+      for (let i = 0; i < filled[2 * heads + h]; i++) memory.carry(dims[values + i], amounts[values + i]);
       memory.close();
-      const seen = windows[h] === null ? this.look(memory, buckets[h], buckets[heads + h]) : this.lookBack(windows[h]);
-      const isOff = this.off.has(`${l}.${h}`);
-      this.recorder?.head(this, l, h, seen, isOff);
-      if (!isOff) found.push([h, this.bring(memory, seen, size)]);
+      if (windows[h] === null) this.look(memory, h, heads + h, size);
+      else this.lookBack(windows[h]);
+      const isOff = this.off.size > 0 && this.off.has(`${l}.${h}`);
+      if (this.recorder) this.recorder.head(this, isOff);
+      if (!isOff) this.bring(memory, h * size);
     }
-    for (const [h, brought] of found) {
-      for (let d = 0; d < size; d++) {
-        if (brought[d] > DROPPED || brought[d] < -DROPPED) this.addColumn(layer.out, h * size + d, brought[d]);
-      }
+    for (let d = 0; d < heads * size; d++) {
+      if (brought[d] > DROPPED || brought[d] < -DROPPED) this.addColumn(layer.out, d, brought[d]);
     }
     this.addBias(layer.outBias);
   }
+  // All queries, keys and values of this token that are not zero, each head's in a stretch of its own.
+  sorted({ project, heads, size }) {
+    const touched = this.multiply(project), { dims, amounts, filled, rows, acc } = this;
+    filled.fill(0, 0, 3 * heads);
+    for (let i = 0; i < touched; i++) {
+      const row = rows[i], value = acc[row];
+      if (value < DROPPED && value > -DROPPED) continue;
+      const part = Math.floor(row / size), at = part * size + filled[part]++;
+      dims[at] = row - part * size;
+      amounts[at] = value;
+    }
+    return this;
+  }
+  need(size) {
+    if (this.scores.length >= size) return;
+    this.scores = new Float64Array(2 * size);
+    this.tokens = new Int32Array(2 * size);
+    this.shares = new Float64Array(2 * size);
+  }
   // What a window head attends to: its last tokens, all alike.
   lookBack(window) {
-    const seen = Math.min(this.count + 1, window), tokens = [], shares = [];
-    for (let j = this.count + 1 - seen; j <= this.count; j++) { tokens.push(j); shares.push(1 / seen); }
-    return { tokens, shares };
+    const seen = Math.min(this.count + 1, window);
+    this.need(seen);
+    for (let i = 0; i < seen; i++) { this.tokens[i] = this.count + 1 - seen + i; this.shares[i] = 1 / seen; }
+    this.seen = seen;
   }
   // What an unbounded head attends to: every token whose score is near the best.
-  look(memory, query, key) {
-    const now = this.count, size = now + 1;
-    for (let i = 0; i < key.length; i += 2) memory.index(key[i], now, key[i + 1]);
-    if (this.scores.length < size) this.scores = new Float64Array(2 * size);
-    const { scores } = this;
+  look(memory, query, key, width) {
+    const now = this.count, size = now + 1, { dims, amounts, filled } = this;
+    for (let i = key * width; i < key * width + filled[key]; i++) memory.index(dims[i], now, amounts[i]);
+    this.need(size);
+    const { scores, tokens, shares } = this;
     scores.fill(0, 0, size);
-    for (let i = 0; i < query.length; i += 2) {
-      const keys = memory.keys[query[i]];
+    for (let i = query * width; i < query * width + filled[query]; i++) {
+      const keys = memory.keys[dims[i]];
       if (!keys) continue;
-      const token = keys.token.data, value = keys.value.data, factor = query[i + 1], end = keys.token.length;
+      const token = keys.token.data, value = keys.value.data, factor = amounts[i], end = keys.token.length;
       for (let e = 0; e < end; e++) scores[token[e]] += factor * value[e];
       this.touched += end;
     }
     let best = -Infinity;
     for (let j = 0; j < size; j++) if (scores[j] > best) best = scores[j];
-    const tokens = [], shares = [], least = best - NEGLIGIBLE;
-    let total = 0;
+    const least = best - NEGLIGIBLE;
+    let total = 0, seen = 0;
     for (let j = 0; j < size; j++) {
       if (scores[j] < least) continue;
-      const share = Math.exp(scores[j] - best);
-      total += share;
-      tokens.push(j);
-      shares.push(share);
+      tokens[seen] = j;
+      total += shares[seen++] = Math.exp(scores[j] - best);
     }
-    for (let i = 0; i < shares.length; i++) shares[i] /= total;
-    return { tokens, shares };
+    for (let i = 0; i < seen; i++) shares[i] /= total;
+    this.seen = seen;
   }
-  bring(memory, { tokens, shares }, size) {
-    const brought = new Float64Array(size), first = memory.first.data, dim = memory.dim.data, value = memory.value.data;
-    for (let i = 0; i < tokens.length; i++) {
-      const end = first[tokens[i] + 1];
-      for (let e = first[tokens[i]]; e < end; e++) brought[dim[e]] += shares[i] * value[e];
+  bring(memory, to) {
+    const { brought, tokens, shares, seen } = this, first = memory.first.data, dim = memory.dim.data, value = memory.value.data;
+    for (let i = 0; i < seen; i++) {
+      const end = first[tokens[i] + 1], share = shares[i];
+      for (let e = first[tokens[i]]; e < end; e++) brought[to + dim[e]] += share * value[e];
     }
-    return brought;
   }
   compute(layer) {
-    const touched = this.multiply(layer.up), units = [];
-    for (let i = 0; i < touched; i++) {
-      const unit = this.rows[i];
-      if (this.acc[unit] > DROPPED) units.push(unit, this.acc[unit]);
-    }
-    for (let i = 0; i < units.length; i += 2) this.addColumn(layer.down, units[i], units[i + 1]);
+    const touched = this.multiply(layer.up), { acc, rows } = this;
+    // The units are all computed before the first of them writes; what is written is not in `acc`.
+    for (let i = 0; i < touched; i++) if (acc[rows[i]] > DROPPED) this.addColumn(layer.down, rows[i], acc[rows[i]]);
     this.addBias(layer.downBias);
   }
   answer() {
@@ -282,7 +293,7 @@ class Run {
     for (let i = 0; i < touched; i++) logits[this.rows[i]] = this.acc[this.rows[i]];
     let best = 0;
     for (let i = 1; i < logits.length; i++) if (logits[i] > logits[best]) best = i;
-    this.recorder?.answer(this, logits, best);
+    if (this.recorder) this.recorder.answer(this, logits);
     return best;
   }
 }

@@ -10,7 +10,7 @@ class Setup {
     byId("rule-table").replaceWith(this.table.root);
     byId("setup").addEventListener("submit", (event) => event.preventDefault());
     for (const id of ["rules", "tape", "room", "tags", "steps", "problem"]) byId(id).addEventListener("input", () => this.typed(id));
-    for (const radio of document.querySelectorAll("[name=task]")) radio.addEventListener("change", () => this.chooseTask(radio.value));
+    for (const radio of document.querySelectorAll("[name=task]")) radio.addEventListener("change", () => { this.showTask(radio.value); this.changed(); });
   }
   get task() { return document.querySelector("[name=task]:checked").value; }
   get model() { return this.data.models.findIndex((m) => (this.task === "machine" ? "universal" in m.extra : m.extra.task === this.task)); }
@@ -30,7 +30,7 @@ class Setup {
     this.changed();
   }
   get most() { return this.data.models[0].extra.steps; }
-  chooseTask(task, problem) {
+  showTask(task, problem) {
     for (const radio of document.querySelectorAll("[name=task]")) radio.checked = radio.value === task;
     byId("machine-fields").hidden = task !== "machine";
     byId("problem-fields").hidden = task === "machine";
@@ -39,7 +39,6 @@ class Setup {
       const { n, lines } = this.data.models[this.model].extra;
       byId("problem-hint").textContent = `Two numbers with ${task === "addition" ? "+" : "*"} between them${task === "addition" ? "" : ", the second of one digit"}. Weights for texts of ${lines} lines; copies are looked up by ${n + 1} tokens.`;
     }
-    this.changed();
   }
   // The job that the form describes; throws a Sentence.
   read() {
@@ -84,15 +83,16 @@ class Setup {
     } else values.set("problem", byId("problem").value);
     return values;
   }
-  readAddress(values) {
+  // Fill the form in from an address.
+  fill(values) {
     const task = ["machine", "addition", "multiplication1"].includes(values.get("task")) ? values.get("task") : "machine";
-    if (task !== "machine") { this.chooseTask(task, values.get("problem") ?? undefined); return; }
+    this.showTask(task, values.get("problem") ?? undefined);
+    if (task !== "machine") return;
     const given = values.get("machine"), known = this.entry(given ?? "bb3");
     byId("gallery").value = known ? known.name : "";
     byId("rules").value = known ? formatMachine(fromJson(JSON.stringify(known.machine))) : given;
     byId("tape").value = values.get("tape") ?? known?.tape ?? "";
     byId("steps").value = values.get("steps") ?? Math.min(known?.steps ?? 60, this.most);
     for (const id of ["room", "tags"]) byId(id).checked = values.get(id) !== "0";
-    this.chooseTask("machine");
   }
 }

@@ -10,15 +10,17 @@ class Recorder {
     this.candidates = new Growing(Int32Array);
   }
   begin(run) { this.on = run.count >= run.weights.starts; }
-  head(run, layer, head, { tokens, shares }, off) {
+  head({ tokens, shares, seen }, off) {
     if (!this.on) return;
-    const least = off ? Infinity : largestOf(shares) / 255, before = this.attended.column.length;
-    for (let i = 0; i < tokens.length; i++) {
-      if (shares[i] < least) continue;
-      this.attended.column.push(tokens[i]);
-      this.attended.weight.push(shares[i]);
+    const { column, weight, size } = this.attended, before = column.length;
+    let best = 0;
+    for (let i = 0; i < seen; i++) if (shares[i] > best) best = shares[i];
+    for (let i = 0; i < seen && !off; i++) {
+      if (shares[i] < best / 255) continue;
+      column.push(tokens[i]);
+      weight.push(shares[i]);
     }
-    this.attended.size.push(this.attended.column.length - before);
+    size.push(column.length - before);
   }
   stage(run) {
     if (!this.on) return;
@@ -33,8 +35,7 @@ class Recorder {
   }
   answer(run, logits) {
     if (!this.on) return;
-    const order = Array.from(logits.keys()).sort((a, b) => logits[b] - logits[a] || a - b).slice(0, 3);
-    for (const i of order) { this.candidates.push(run.weights.outputs[i]); this.logits.push(logits[i]); }
+    for (const i of largest(logits, 3)) { this.candidates.push(run.weights.outputs[i]); this.logits.push(logits[i]); }
   }
   // Everything since the last time, as arrays that can be handed over.
   take() {
@@ -48,10 +49,15 @@ class Recorder {
   }
 }
 
-function largestOf(shares) {
-  let best = 0;
-  for (const share of shares) if (share > best) best = share;
-  return best;
+// The places of the largest numbers, largest first.
+function largest(numbers, most) {
+  const found = [];
+  for (let i = 0; i < numbers.length; i++) {
+    let at = found.length;
+    while (at > 0 && numbers[found[at - 1]] < numbers[i]) at--;
+    if (at < most) { found.splice(at, 0, i); if (found.length > most) found.pop(); }
+  }
+  return found;
 }
 
 // Reads what one register holds after every stage of one token of another run.
