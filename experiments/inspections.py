@@ -145,10 +145,12 @@ def compile_for(scene: Scene, backend: str, n: int) -> Transformer:
 
 
 def write_gallery(folder: Path, tell: Callable[[str], None] = lambda _: None) -> list[Card]:
-    """A page for every machine of the gallery, compiled over tagged symbols, and index.html to choose from."""
+    """A page for every machine of the gallery, compiled over tagged symbols, index.html to choose from, and the page
+    on which one transformer runs any of them live."""
     from compile.inspector.index import index_page
 
     folder.mkdir(parents=True, exist_ok=True)
+    write_live_page(folder)
     cards = []
     for name in gallery():
         cards.append(_write_page(folder, entry(name)))
@@ -157,9 +159,17 @@ def write_gallery(folder: Path, tell: Callable[[str], None] = lambda _: None) ->
     return cards
 
 
+def write_live_page(folder: Path) -> Path:
+    """The page of the universal transformer, to which `machine_link` leads."""
+    from compile.playground import PAGE, playground, playground_models
+
+    return playground(playground_models(tasks=())).save(folder / PAGE)
+
+
 def _write_page(folder: Path, known: Entry) -> Card:
     from compile import compile_machine
     from compile.inspector.index import Card
+    from compile.playground import machine_link
 
     runs, tape, steps = _gallery_run(known)
     scene = machine_scene(runs, tape, steps, known.name)
@@ -168,7 +178,8 @@ def _write_page(folder: Path, known: Entry) -> Card:
     path = page.save(folder / f"{known.name}.html")
     shown = len(scene.trace) // scene.given - 1
     part = "" if shown == known.steps else f"; the first {shown} are shown"
-    return Card(known.name, known.description, known.result + part, path.name, path.stat().st_size, _picture(scene))
+    result, live = known.result + part, machine_link(machine(known.name), known.tape)
+    return Card(known.name, known.description, result, path.name, path.stat().st_size, _picture(scene), live)
 
 
 def _gallery_run(known: Entry) -> tuple[TuringMachine, list[int], int]:

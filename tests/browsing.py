@@ -78,7 +78,7 @@ def watched(browser: Any) -> Iterator[Watched]:
 
 def until(page: Any, condition: str) -> None:
     """Playwright's own waiting evaluates text inside the page, which the page's policy forbids."""
-    for _ in range(100):
+    for _ in range(1200):  # a minute: the machine may be busy
         if page.evaluate(condition):
             return
         page.wait_for_timeout(50)

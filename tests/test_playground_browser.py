@@ -82,6 +82,8 @@ def run(page: Any) -> dict[str, Any]:
 def typed(page: Any, rules: str | None = None, **fields: str) -> None:
     for name, text in {**({} if rules is None else {"rules": rules}), **fields}.items():
         before = page.evaluate("playground.generation")
+        if page.input_value(f"#{name}") == text:
+            continue
         page.fill(f"#{name}", text)
         until(page, f"playground.generation > {before}")
         settled(page)
@@ -167,14 +169,13 @@ def test_page_is_small_and_asks_for_nothing(live: Path) -> None:
 def test_typed_machine_runs_to_its_halt(watched: Watched, live: Path) -> None:
     page = opened(watched, live)
     typed(page, "go 1 -> x R go\ngo _ -> _ L home\nhome x -> x L home\nhome _ -> _ R done", tape="111")
-    assert "3 of 10 states" in page.inner_text("#message") or "4 of 10 states" in page.inner_text("#message")
+    assert "4 of 10 states" in page.inner_text("#message")  # what has no rule leads to one more, `stuck`
     found = run(page)
     assert found["ended"] == "halted" and found["wrongAt"] < 0
     verdict = page.inner_text("#verdict")
     assert "Halted" in verdict and "done" in verdict and "3 cells that are not blank" in verdict
-    assert page.locator(".strip").first.get_attribute("aria-label") == page.locator(".strip").last.get_attribute(
-        "aria-label"
-    )
+    written, true = (strip.get_attribute("aria-label") for strip in page.locator(".strip").all())
+    assert written == true
     said = models()[0].predict(found["all"])
     assert found["answers"] == said.tolist()
 
@@ -197,8 +198,8 @@ def test_tape_is_edited_and_the_run_goes_on(watched: Watched, live: Path) -> Non
     for _ in range(3):
         page.click("#line")
         settled(page)
-    assert page.input_value("#edited") == "111[find:+]11"
-    page.fill("#edited", "1111[find:+]1")
+    assert page.input_value("#edited") == "111[find:+]11_"
+    page.fill("#edited", "1111[find:+]1_")
     page.click("#go-on")
     settled(page)
     found = run(page)
@@ -221,7 +222,7 @@ def test_sums_and_products_are_typed(watched: Watched, live: Path) -> None:
 
 def test_divergence_is_explained(watched: Watched, live: Path) -> None:
     """Without tags a row of equal cells repeats a gram, and the page names it."""
-    page = opened(watched, live, machine="unary-add", tape="11111111+1", tags=0)
+    page = opened(watched, live, machine="unary-add", tape="11111111+1", steps=60, tags=0)
     found = run(page)
     assert found["wrongAt"] > 0
     verdict = page.inner_text("#verdict").replace("\u2068", "").replace("\u2069", "")
@@ -260,14 +261,14 @@ def test_register_is_swapped_between_two_runs(watched: Watched, live: Path) -> N
     position = given - 6
     page.evaluate(f"playground.go({position})")
     text = page.input_value(".swap input")
-    assert text == "00[A:0]00"
-    page.fill(".swap input", "00[B:0]00")
+    assert text == "0[A:0]000"
+    page.fill(".swap input", "0[B:0]000")
     page.locator(".swap select").select_option(label="next_symbol")
     tokens = page.evaluate("playground.live.all")
     page.click(".swap-button")
     settled(page)
     m = machine("bb3")
-    other = universal_prompt(m, m.parse_tape("00[B:0]00"), *SIZE)
+    other = universal_prompt(m, m.parse_tape("0[B:0]000"), *SIZE)
     wanted = patch(models()[0], tokens, other, "next_symbol", position)
     assert page.evaluate("playground.live.answers") == wanted.after.tolist() == wanted.predicted.tolist()
     assert page.evaluate("playground.live.untouched") == wanted.before.tolist()

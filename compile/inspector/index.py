@@ -16,7 +16,8 @@ CLASSES = {1: "written", 2: "head"}
 
 @dataclass(frozen=True)
 class Card:
-    """`picture` has a row per step and 0, 1 or 2 per cell: blank, written, under the head."""
+    """`picture` has a row per step and 0, 1 or 2 per cell: blank, written, under the head. `live` is a link to a page
+    on which the machine runs."""
 
     name: str
     description: str
@@ -24,6 +25,7 @@ class Card:
     file: str
     size: int
     picture: list[list[int]]
+    live: str = ""
 
 
 def index_page(cards: Sequence[Card], title: str = "Gallery of compiled Turing machines") -> str:
@@ -37,10 +39,11 @@ def index_page(cards: Sequence[Card], title: str = "Gallery of compiled Turing m
 
 def _card(card: Card) -> str:
     name, description, result = (html.escape(text) for text in (card.name, card.description, card.result))
+    live = f'<a class="live" href="{html.escape(card.live)}">run it live</a>' if card.live else ""
     return (
-        f'<a class="card panel" href="{quote(card.file)}">{_svg(card.picture)}'
+        f'<article><a class="card panel" href="{quote(card.file)}">{_svg(card.picture)}'
         f"<span><b><bdi>{name}</bdi></b><bdi>{description}</bdi><small><bdi>{result}</bdi></small>"
-        f"<small>{card.size / 1000:,.0f} KB</small></span></a>"
+        f"<small>{card.size / 1000:,.0f} KB</small></span></a>{live}</article>"
     )
 
 

@@ -3,7 +3,7 @@
 weights (a model as nonzeros) -> page (HTML, CSS, JavaScript and all weights in one file); links (addresses into it).
 """
 
-from compile.playground.links import machine_link
-from compile.playground.page import Playground, playground, playground_models
+from compile.playground.links import PAGE, machine_link
+from compile.playground.page import Playground, Sizes, playground, playground_models
 
-__all__ = ["Playground", "machine_link", "playground", "playground_models"]
+__all__ = ["PAGE", "Playground", "Sizes", "machine_link", "playground", "playground_models"]

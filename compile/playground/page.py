@@ -20,10 +20,12 @@ from compile.transformer import Transformer
 from rasp.files import write_whole
 from rasp.formats.json import to_json
 from rasp.gallery import entry, gallery, machine
+from rasp.machines.machine import TuringMachine
 
 VIEWS = ("data", "colour", "tape", "matrix", "arcs", "graph", "registers", "pane")  # of the inspector
 SCRIPTS = ("machine", "jobs", "live", "strip", "setup", "changes", "engine", "report", "app")
 WORKER = ("forward", "worker")
+TASKS = ("addition", "multiplication1")
 TITLE = "One fixed transformer runs your machine"
 
 
@@ -37,6 +39,9 @@ class Sizes:
     steps: int = 250
     lines: int = 128  # of the texts of addition and multiplication
     task_n: int = 4
+
+    def fits(self, machine: TuringMachine) -> bool:
+        return len(machine.symbols) <= self.symbols and len(machine.states) <= self.states
 
 
 @dataclass(frozen=True)
@@ -55,12 +60,14 @@ class Playground:
         return path
 
 
-def playground_models(sizes: Sizes | None = None, tell: Callable[[str], None] = lambda _: None) -> list[Transformer]:
-    """The weights of the page: every machine up to a size, addition, and multiplication by one digit."""
+def playground_models(
+    sizes: Sizes | None = None, tasks: Sequence[str] = TASKS, tell: Callable[[str], None] = lambda _: None
+) -> list[Transformer]:
+    """The weights of the page: every machine up to a size, and these tasks."""
     sizes = sizes or Sizes()
     tell("the universal transformer")
     models = [compile_universal(sizes.symbols, sizes.states, sizes.n, sizes.steps, check=False)]
-    for task in ("addition", "multiplication1"):
+    for task in tasks:
         tell(task)
         models.append(compile_task(task, sizes.task_n, sizes.lines, check=False))
     return models

@@ -38,7 +38,7 @@ def playground(
         if not json:
             typer.echo(f"compiling {what} ...", err=True)
 
-    models = playground_models(Sizes(symbols=symbols, states=states, n=n, steps=steps), tell)
+    models = playground_models(Sizes(symbols=symbols, states=states, n=n, steps=steps), tell=tell)
     path = make_page(models).save(output)
     size = path.stat().st_size
     if json:

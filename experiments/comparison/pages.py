@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
+from compile.playground import PAGE, Sizes, machine_link
 from compile.transformer import Transformer
 from experiments.comparison.measure import Comparison
 from experiments.comparison.writing import write_whole
-from experiments.inspections import inspect_scene, machine_scene
+from experiments.inspections import inspect_scene, machine_scene, write_live_page
+from rasp import TuringMachine
 
 FOLDER = "pages"
 PREFERRED = ("lean", "hard_alibi", "tracr")  # few heads are easier to read
@@ -35,8 +37,18 @@ def write_pages(
         names = (f"{backend} n={n}", f"learned {name}")
         page = inspect_scene(models[backend, n], scene, learned, names if learned is not None else names[:1])
         write_whole(folder / file, page.html)
-        written.append({"file": file, "title": title, "length": len(tape) - 3, "compiled": names[0]})
+        live = live_link(found.machine, tape)
+        written.append({"file": file, "title": title, "length": len(tape) - 3, "compiled": names[0], "live": live})
+    if any(page["live"] for page in written) and not (folder / PAGE).exists():
+        write_live_page(folder)
     return written
+
+
+def live_link(machine: TuringMachine, tape: list[int]) -> str:
+    """Where the universal transformer runs this step live; nothing if the machine is too large for its page."""
+    if not Sizes().fits(machine):
+        return ""
+    return machine_link(machine, machine.format_tape(tape), 1, tags=False, room=False)
 
 
 def telling_tapes(found: Comparison) -> Iterator[tuple[str, int, list[int]]]:

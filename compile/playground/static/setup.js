@@ -6,6 +6,7 @@ class Setup {
     const select = byId("gallery");
     select.append(element("option", { value: "", text: "your own" }), ...data.gallery.map(({ name, description }) => element("option", { value: name, text: `${name}: ${description}` })));
     select.addEventListener("change", () => { if (select.value) this.choose(select.value); });
+    for (const radio of document.querySelectorAll("[name=task]")) radio.parentElement.hidden = this.modelOf(radio.value) < 0;
     this.table = new RuleTable();
     byId("rule-table").replaceWith(this.table.root);
     byId("setup").addEventListener("submit", (event) => event.preventDefault());
@@ -13,7 +14,8 @@ class Setup {
     for (const radio of document.querySelectorAll("[name=task]")) radio.addEventListener("change", () => { this.showTask(radio.value); this.changed(); });
   }
   get task() { return document.querySelector("[name=task]:checked").value; }
-  get model() { return this.data.models.findIndex((m) => (this.task === "machine" ? "universal" in m.extra : m.extra.task === this.task)); }
+  get model() { return this.modelOf(this.task); }
+  modelOf(task) { return this.data.models.findIndex((m) => (task === "machine" ? "universal" in m.extra : m.extra.task === task)); }
   entry(name) { return this.data.gallery.find((e) => e.name === name); }
   typed(id) {
     if (id === "rules") byId("gallery").value = "";
@@ -85,7 +87,7 @@ class Setup {
   }
   // Fill the form in from an address.
   fill(values) {
-    const task = ["machine", "addition", "multiplication1"].includes(values.get("task")) ? values.get("task") : "machine";
+    const task = this.modelOf(values.get("task")) >= 0 ? values.get("task") : "machine";
     this.showTask(task, values.get("problem") ?? undefined);
     if (task !== "machine") return;
     const given = values.get("machine"), known = this.entry(given ?? "bb3");

@@ -24,12 +24,16 @@ def kicker(results: Results) -> str:
 
 def inspector(results: Results) -> str:
     links = [
-        (page["file"], f"{machine['name']}, {page['length']} cells: {page['title']}")
+        (page["file"], f"{machine['name']}, {page['length']} cells: {page['title']}", page.get("live"))
         for machine in results["machines"]
         for page in machine["inspector"]
     ]
-    items = [f'<li><a href="{text(file)}">{text(title)}</a></li>' for file, title in links]
+    items = [f'<li><a href="{text(file)}">{text(title)}</a>{_live(live)}</li>' for file, title, live in links]
     return f'{INSPECTOR}<ul class="links">{"".join(items)}</ul>' if items else ""
+
+
+def _live(link: str | None) -> str:
+    return f' · <a href="{text(link)}">run it live</a>' if link else ""
 
 
 def method(results: Results) -> str:
