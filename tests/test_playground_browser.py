@@ -337,7 +337,7 @@ def test_ten_thousand_cells_are_run(watched: Watched, live: Path) -> None:
     settled(page)
     assert page.evaluate("playground.live.all.length") == page.evaluate("playground.live.given") + 1
     assert "more" in page.inner_text(".strip >> nth=0")
-    typed(page, "1RB1LB_1LA1RZ", tape="")
+    typed(page, "1RB1LB_1LA1RZ", tape="", steps="20")
     assert run(page)["ended"] == "halted"
 
 
