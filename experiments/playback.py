@@ -5,13 +5,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import time
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 
+from compile.errors import CapacityError
+from compile.transformer.streaming import TokenStream
 from experiments.machines import first_tape, plain_start, read_machine, tagged_start, tags_of
 from experiments.writers import Writer
 from rasp import TuringMachine
@@ -22,6 +25,8 @@ from rasp.progress import Progress
 
 if TYPE_CHECKING:
     from compile import Transformer
+
+REPORTED = 256  # tokens between two reports of progress
 
 
 @dataclass(frozen=True)
@@ -35,14 +40,41 @@ class Divergence:
 
 
 @dataclass(frozen=True)
+class Cut:
+    """A run that was ended by Ctrl-C, or by a capacity that the sentence names."""
+
+    reason: str
+    interrupted: bool = False
+
+
+@dataclass(frozen=True)
+class WritingSpeed:
+    """How a transformer wrote: by which engine, how fast, and what it held of the context at the end."""
+
+    engine: str
+    tokens: int
+    seconds: float
+    memory_bytes: int
+
+    @property
+    def tokens_per_second(self) -> float:
+        return self.tokens / max(self.seconds, 1e-9)
+
+
+@dataclass(frozen=True)
 class Playback:
-    """`tapes` are as written, up to and with the one that goes wrong. `true_tape` is what that one should be."""
+    """`tapes` are as written, up to and with the one that goes wrong. `true_tape` is what that one should be.
+
+    `cut` says why it ended before its time, if it did: the tapes up to there are kept.
+    """
 
     machine: TuringMachine
     tapes: list[list[int]]
     true_tape: list[int]
     halted: bool
     divergence: Divergence | None
+    cut: Cut | None = None
+    speed: WritingSpeed | None = None  # of a transformer
 
     @property
     def correct(self) -> bool:
@@ -60,32 +92,58 @@ def play(
     """Run `steps` steps (or to a final state). `write` continues a prompt; without one the machine itself runs."""
     truth = machine.trace(tape, steps)
     width = len(tape) + 1
-    written = truth if write is None else _written(write, truth, width, progress)
+    run = _Written(truth, width)
+    if write is None:
+        run.tokens = truth.tolist()
+    else:
+        run.follow(write, progress)
+    written = np.array(run.tokens[: len(truth)])
     wrong = np.flatnonzero(written != truth[: len(written)])
     divergence = None
     if len(wrong):
         at = int(wrong[0])
         divergence = Divergence(at // width, at % width, int(truth[at]), int(written[at]))
-    shown = divergence.step if divergence else len(truth) // width - 1
+    shown = divergence.step if divergence else len(written) // width - 1
     tapes = [written[t * width : (t + 1) * width - 1].tolist() for t in range(shown + 1)]
     last = truth[shown * width : (shown + 1) * width - 1].tolist()
     halted = divergence is None and any(token in machine.final_tokens for token in last)
-    return Playback(machine, tapes, last, halted, divergence)
+    return Playback(machine, tapes, last, halted, divergence, run.cut, run.speed)
 
 
-def _written(write: Writer, truth: np.ndarray, width: int, progress: Progress | None) -> np.ndarray:
+class _Written:
     """The prompt and what is written after it: all, or to the end of the first tape that goes wrong."""
-    tokens, end = truth[:width].tolist(), len(truth)
-    for token in write(truth[:width], len(truth) - width):
-        at = len(tokens)
-        if token != truth[at]:
-            end = min(end, (at // width + 1) * width)
-        tokens.append(int(token))
-        if progress:
-            progress(len(tokens), len(truth))
-        if len(tokens) >= end:
-            break
-    return np.array(tokens)
+
+    def __init__(self, truth: np.ndarray, width: int) -> None:
+        self.truth, self.width = truth, width
+        self.tokens: list[int] = truth[:width].tolist()
+        self.cut: Cut | None = None
+        self.speed: WritingSpeed | None = None
+
+    def follow(self, write: Writer, progress: Progress | None) -> None:
+        """Whatever ends it, what was written by then is kept."""
+        started = time.perf_counter()
+        stream = write(self.truth[: self.width], len(self.truth) - self.width)
+        try:
+            self._take(stream, progress)
+        except KeyboardInterrupt:
+            self.cut = Cut("interrupted", interrupted=True)
+        except CapacityError as error:
+            self.cut = Cut(str(error))
+        if isinstance(stream, TokenStream):
+            taken, count = time.perf_counter() - started, len(self.tokens) - self.width
+            self.speed = WritingSpeed(stream.engine, count, taken, stream.memory_bytes)
+
+    def _take(self, stream: Iterable[int], progress: Progress | None) -> None:
+        expected, end = self.truth.tolist(), len(self.truth)
+        for token in stream:
+            at = len(self.tokens)
+            if token != expected[at]:
+                end = min(end, (at // self.width + 1) * self.width)
+            self.tokens.append(int(token))
+            if progress and at % REPORTED == 0:
+                progress(at + 1, len(expected))
+            if at + 1 >= end:
+                break
 
 
 # --- on request
@@ -171,17 +229,25 @@ def make_writer(
     if request.on == "universal" or (model is not None and "universal" in model.config.extra):
         from experiments.universal import universal_model, universal_writer
 
-        model = model or universal_model(machine, request.n, steps)
+        model = model or universal_model(machine, request.n, countable_steps(steps))
         use_precision(request.precision, model)
         return universal_writer(machine, model)
     if model is None:
-        model = compile_machine(machine, backend=request.backend, n=request.n, steps=max(steps, 1))
+        counted = max(steps, 1) if request.backend == "tracr" else countable_steps(steps)
+        model = compile_machine(machine, backend=request.backend, n=request.n, steps=counted)
     elif machine_of(model) != machine:
         raise ValueError(
             f"the model in {request.on} was compiled for another machine; compile this one, or run that one"
         )
     use_precision(request.precision, model)
     return model.stream
+
+
+def countable_steps(steps: int) -> int:
+    """As many of the steps as a Hard-ALiBi model can count; a longer run ends there, and says so."""
+    from compile.hard_alibi.network import MOST_COUNT
+
+    return max(1, min(steps, MOST_COUNT["float32"] - 2))
 
 
 def explain(playback: Playback, n: int, packing: str) -> str:

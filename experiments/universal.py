@@ -21,8 +21,8 @@ def universal_writer(machine: TuringMachine, model: Transformer) -> Writer:
 
     def write(prompt: np.ndarray, count: int) -> Iterable[int]:
         given = universal_prompt(machine, prompt[:-1].tolist(), size.symbols, size.states)
-        for token in model.stream(given, count):
-            yield machine_tokens(machine, [token], size)[0]
+        names = [machine_tokens(machine, [token], size)[0] for token in range(len(size.vocabulary))]
+        return model.stream(given, count).translated(names.__getitem__)
 
     return write
 

@@ -81,10 +81,14 @@ class SparseEngine:
         return [np.concatenate(pieces) for pieces in written]
 
     def stream(
-        self, prompt: Sequence[int] | np.ndarray, count: int, stops: Collection[int] = ()
+        self,
+        prompt: Sequence[int] | np.ndarray,
+        count: int,
+        stops: Collection[int] = (),
+        memory: Memory | None = None,
     ) -> Iterator[np.ndarray]:
         """Pieces of the continuation as they are written. A capacity reached raises after all that was written."""
-        memory = self.memory()
+        memory = memory or self.memory()
         yield from memory.write(self.checked(prompt), count, np.array(sorted(stops), dtype=np.int64))
 
     def checked(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:

@@ -122,6 +122,10 @@ class Cache:
     def groups(self) -> Iterator[GroupCache]:
         return (group for layer in self.layers if layer is not None for group in layer.groups)
 
+    def count_bytes(self) -> int:
+        """What it holds, room for more tokens included."""
+        return sum(group.keys.nbytes + group.values.nbytes for group in self.groups())
+
     def reserve(self, slots: int) -> None:
         for group in self.groups():
             group.reserve(slots)

@@ -20,6 +20,7 @@ from compile.transformer.config import need_size
 from compile.transformer.decoding import TOKENS_AT_ONCE, Decoder
 from compile.transformer.engines import LONG_TEXT, MANY_TOKENS, sparse_engine, through_torch
 from compile.transformer.model import Model
+from compile.transformer.streaming import TokenStream
 
 if TYPE_CHECKING:
     from compile.sparse import SparseEngine
@@ -142,7 +143,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
         context: int | None = None,
         advance: int = 20,
         engine: str = "auto",
-    ) -> Iterator[int]: ...
+    ) -> TokenStream: ...
 
     @overload
     def stream(
@@ -165,7 +166,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
         context: int | None = None,
         advance: int = 20,
         engine: str = "auto",
-    ) -> Iterator[int] | Iterator[np.ndarray]:
+    ) -> TokenStream | Iterator[np.ndarray]:
         """`generate` step by step: for one prompt its next token, for several (through torch) an array with -1 where a
         row stopped."""
         single, rows = _as_rows(prompts)
@@ -176,23 +177,33 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
                 return self.stream_looked_up(sparse, rows[0], count, _stops(stop), engine)
         decoder = Decoder(self, rows, context, advance)
         steps = decoder.run(count, np.array(_stops(stop), dtype=np.int64))
-        return (int(step[0]) for step in steps) if single else steps
+        if not single:
+            return steps
+        return TokenStream("torch", (int(step[0]) for step in steps), decoder.memory.count_bytes)
 
     def stream_looked_up(
         self, sparse: SparseEngine, prompt: list[int], count: int, stops: list[int], engine: str
-    ) -> Iterator[int]:
+    ) -> TokenStream:
         """Tokens from the sparse engine, and from torch after one at which it cannot go on."""
-        written: list[int] = []
-        try:
-            for piece in sparse.stream(prompt, count, stops):
-                for token in piece.tolist():
-                    written.append(token)
-                    yield token
-        except NotSparse as reason:
-            if engine == "sparse":
-                raise
-            through_torch(reason)
-            yield from self.stream([*prompt, *written], count - len(written), stops, engine="torch")
+        memory = sparse.memory()
+
+        def tokens() -> Iterator[int]:
+            written: list[int] = []
+            try:
+                for piece in sparse.stream(prompt, count, stops, memory):
+                    for token in piece.tolist():
+                        written.append(token)
+                        yield token
+            except NotSparse as reason:
+                if engine == "sparse":
+                    raise
+                through_torch(reason)
+                rest = self.stream([*prompt, *written], count - len(written), stops, engine="torch")
+                stream.go_on_with(rest)
+                yield from rest
+
+        stream = TokenStream("sparse", tokens(), lambda: memory.bytes)
+        return stream
 
     def run_with_cache(self, tokens: Prompts) -> tuple[Tensor, dict[str, Tensor]]:
         """Logits, and every activation by its TransformerLens name (these include a prepended token's position)."""

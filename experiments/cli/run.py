@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import time
+from dataclasses import asdict
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from experiments.cli import problem_display
 from experiments.cli.common import (
+    INTERRUPTED,
     JsonOption,
     MachineArgument,
     PackingOption,
@@ -17,16 +20,17 @@ from experiments.cli.common import (
     TapeArgument,
     ThreadsOption,
     print_json,
-    progress_bar,
+    stage_bar,
     versions,
 )
 
 if TYPE_CHECKING:
     from rich.text import Text
 
-    from experiments.playback import Playback, PlaybackRequest, PlayedRun
+    from experiments.playback import Playback, PlaybackRequest, PlayedRun, WritingSpeed
     from rasp import TuringMachine
     from rasp.machines.machine import Configuration
+    from rasp.progress import Progress, StageProgress
 
 MOST_LINES = 240  # longer runs are shown by their beginning and end
 
@@ -105,14 +109,35 @@ def run(
 def _play(asked: PlaybackRequest, json: bool) -> None:
     from experiments.playback import play_request
 
-    with progress_bar("tokens") as progress:
-        played = play_request(asked, progress)
+    with stage_bar("tokens") as tell:
+        played = play_request(asked, _with_speed(tell))
     if json:
         print_json({"machine": asked.machine, "on": asked.on, **_report(played, asked.n)})
     else:
         _print(played, asked)
     if not played.playback.correct and asked.on not in ("machine", "rasp"):
         raise typer.Exit(1)
+    if played.playback.cut is not None:
+        typer.echo(_cut_sentence(played.playback), err=True)
+        raise typer.Exit(INTERRUPTED if played.playback.cut.interrupted else 2)
+
+
+def _with_speed(tell: StageProgress) -> Progress:
+    """Progress that says how many tokens there are per second, from the first one on."""
+    began: list[tuple[float, int]] = []
+
+    def progress(done: int, of: int) -> None:
+        began[:] = began or [(time.perf_counter(), done)]
+        taken = time.perf_counter() - began[0][0]
+        tell(f"{(done - began[0][1]) / taken:,.0f} tokens/s" if taken > 0 else "tokens", done, of)
+
+    return progress
+
+
+def _cut_sentence(playback: Playback) -> str:
+    assert playback.cut is not None
+    kept = f"what was written up to step {playback.steps} is above"
+    return f"interrupted: {kept}" if playback.cut.interrupted else f"error: {playback.cut.reason}; {kept}"
 
 
 # --- showing ----------------------------------------------------------------------------------------------------------
@@ -121,7 +146,7 @@ def _play(asked: PlaybackRequest, json: bool) -> None:
 def _report(played: PlayedRun, n: int) -> dict[str, Any]:
     from experiments.playback import explain
 
-    playback, chosen = played.playback, played.chosen
+    playback, chosen, speed = played.playback, played.chosen, played.playback.speed
     last = playback.tapes[-1] if playback.correct else playback.tapes[-2]
     at = played.decode(last)
     divergence = playback.divergence
@@ -134,6 +159,8 @@ def _report(played: PlayedRun, n: int) -> dict[str, Any]:
         "non_blank": sum(cell != chosen.blank for cell in at.cells),
         "divergence": None if divergence is None else divergence.__dict__,
         "explanation": None if divergence is None else explain(playback, n, played.packing),
+        "cut": playback.cut and playback.cut.reason,
+        "decoding": speed and {**asdict(speed), "tokens_per_second": speed.tokens_per_second},
         "n": n,
         "packing": played.packing,
         "versions": versions(),
@@ -156,6 +183,8 @@ def _print(played: PlayedRun, asked: PlaybackRequest) -> None:
     if not playback.correct:
         _print_divergence(console, playback, asked.on, asked.n, played.packing)
     console.print(_verdict(playback, played.decode(good[-1]), chosen, asked.on))
+    if playback.speed is not None and playback.speed.tokens:
+        console.print(_speed_sentence(playback.speed), style="dim")
 
 
 def _line(step: int, at: Configuration, width: int) -> Text:
@@ -189,6 +218,14 @@ def _print_divergence(console: Any, playback: Playback, on: str, n: int, packing
         console.print(line)
     if on == "rasp":
         console.print(explain(playback, n, packing), style="yellow")
+
+
+def _speed_sentence(speed: WritingSpeed) -> str:
+    each = speed.memory_bytes / speed.tokens
+    return (
+        f"{speed.tokens:,} tokens at {speed.tokens_per_second:,.0f} per second, by the engine {speed.engine}; it holds "
+        f"{speed.memory_bytes:,} bytes of context, {each:,.0f} per token."
+    )
 
 
 def _verdict(playback: Playback, at: Configuration, chosen: TuringMachine, on: str) -> Text:
