@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 import torch
 
-from compile.errors import REFUSED
+from compile.errors import REFUSED, CompileError
 from compile.hard_alibi.network import Network
 from compile.hard_alibi.readings import START, DraftHead, DraftLayer
 from compile.hard_alibi.shapes import Shape, fit
@@ -17,6 +18,7 @@ from compile.transformer import Transformer, TransformerConfig
 from compile.transformer.annotations import Annotations, ProgramGraph
 
 GELU_SCALE = 1e4  # gelu(s t) / s differs from relu(t) by at most 0.17 / s
+SIZES = {"float32": 4, "float64": 8}  # bytes
 ALARM = 100.0  # logit of "a count ran over", far above the 1 of an answer
 
 
@@ -49,6 +51,7 @@ def assemble(
         token_names=_names(network, token_names),
         **_sizes(network, layers, shape),
     )
+    need_memory(config)
     model = Transformer.zeros(config)
     with torch.no_grad():
         _write_ends(model, network)
@@ -58,6 +61,25 @@ def assemble(
             if block.has_mlp:
                 _write_units(block.mlp, layer, GELU_SCALE if activation == "gelu" else 1.0)
     return model
+
+
+def need_memory(config: TransformerConfig) -> None:
+    """Refuse weights that this machine cannot hold, before they are asked for."""
+    count, there = config.rough_parameter_count, machine_memory()
+    needed = count * SIZES[config.dtype]
+    if there is not None and needed > there:
+        raise CompileError(
+            f"the model would have {count:,} parameters, {needed / 1e9:.0f} GB, and this machine has "
+            f"{there / 1e9:.0f} GB of memory; ask for fewer steps (counts), a smaller n or fewer tokens"
+        )
+
+
+def machine_memory() -> int | None:
+    """In bytes, where the system says."""
+    try:
+        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    except (AttributeError, ValueError, OSError):
+        return None
 
 
 def _sizes(network: Network, layers: Sequence[DraftLayer], shape: Shape | None) -> dict[str, Any]:
