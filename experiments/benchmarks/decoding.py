@@ -1,14 +1,14 @@
 """How fast compiled weights write: the sparse engine and torch on the same models, one core unless said otherwise.
 
-Speeds are tokens per second of this process's CPU time, after warm-up. Beside them stand the nonzeros that a token touches
-and the time of each: how far the engine is from what memory allows.
+Speeds are tokens per second of this process's CPU time, after warm-up. Beside them stand the nonzeros that a token
+touches and the time of each: how far the engine is from what memory allows.
 """
 
 from __future__ import annotations
 
 import threading
 import time
-from collections import Counter
+from collections import defaultdict
 from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
@@ -113,13 +113,13 @@ def _many_tapes(machine: TuringMachine, tapes: int = 64, count: int = 2_000) -> 
 
 def _thread_times(engine: SparseEngine, prompts: list[list[int]], count: int, workers: int) -> list[float]:
     """The CPU time of each worker, with the work of `generate`."""
-    spent: Counter[int] = Counter()
+    spent: defaultdict[int, float] = defaultdict(float)
 
     def write(prompt: list[int]) -> None:
         start = time.thread_time()
         for _ in engine.stream(prompt, count):
             pass
-        spent[threading.get_ident()] += time.thread_time() - start  # type: ignore[assignment]
+        spent[threading.get_ident()] += time.thread_time() - start
 
     with ThreadPoolExecutor(workers) as pool:
         list(pool.map(write, prompts))
