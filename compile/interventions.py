@@ -13,8 +13,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from compile.circuit import circuit_of, run_circuit
 from compile.errors import CompileError
+from compile.plan import plan_of, run_plan
 from compile.transformer import Transformer
 from compile.transformer.annotations import Register
 
@@ -145,12 +145,12 @@ def _predicted(
     if len(place.nodes) != 1 or place.role in ("share", "mean"):
         return None
     try:
-        plan = circuit_of(model)
+        plan = plan_of(model)
     except CompileError:
         return None
     (node,) = place.nodes
-    value = int(run_circuit(plan, np.asarray(source))[node][taken])
-    return run_circuit(plan, np.asarray(tokens), {(node, position): value})[plan.graph.output]
+    value = int(run_plan(plan, np.asarray(source))[node][taken])
+    return run_plan(plan, np.asarray(tokens), {(node, position): value})[plan.graph.output]
 
 
 def reach(model: Transformer, heads: Iterable[Head] = (), registers: Iterable[str] = ()) -> Reach:

@@ -10,9 +10,9 @@ import pytest
 import torch
 
 from compile import compile_machine, compile_universal, patch, reach, switch_off
-from compile.circuit import circuit_of, run_circuit
 from compile.errors import CompileError
 from compile.interventions import Outcome, find_register, heads_off
+from compile.plan import plan_of, run_plan
 from rasp import TuringMachine
 from rasp.programs.universal import universal_prompt
 
@@ -47,9 +47,9 @@ def differing(model: Any, tokens: np.ndarray, hooks: Any) -> set[str]:
 
 
 def test_the_circuit_is_the_program() -> None:
-    plan = circuit_of(universal())
+    plan = plan_of(universal())
     for seed in range(3):
-        assert run_circuit(plan, text(seed))[plan.graph.output].tolist() == universal().predict(text(seed)).tolist()
+        assert run_plan(plan, text(seed))[plan.graph.output].tolist() == universal().predict(text(seed)).tolist()
 
 
 @pytest.mark.parametrize("head", [(0, 0), (0, 5), (3, 1), (4, 0), (7, 0)])
@@ -114,8 +114,8 @@ def test_machines_have_circuits_too() -> None:
     m = TuringMachine.random(symbols=2, states=2, seed=3)
     model = compile_machine(m, n=1, steps=4, check=False)
     trace = m.trace(m.encode(list(m.symbols), 0), 3)
-    plan = circuit_of(model)
-    assert run_circuit(plan, trace)[plan.graph.output].tolist() == model.predict(trace).tolist()
+    plan = plan_of(model)
+    assert run_plan(plan, trace)[plan.graph.output].tolist() == model.predict(trace).tolist()
 
 
 def test_what_is_wrong_is_said() -> None:
@@ -128,4 +128,4 @@ def test_what_is_wrong_is_said() -> None:
         patch(model, text(0), text(1), "line", 999)
     lean = compile_machine(TuringMachine.random(symbols=2, states=2, seed=3), backend="lean", steps=4, check=False)
     with pytest.raises(CompileError, match="hard_alibi"):
-        circuit_of(lean)
+        plan_of(lean)

@@ -162,8 +162,16 @@ class Playground {
       }
     }
     this.playing = false;
+    if (wrongBefore < 0 && this.live.wrongAt >= 0) { await this.stopWhereWrong(); return; }
     this.follow();
     this.showButtons();
+  }
+  // At full speed more has been written by the time it is seen that a token is wrong: go back to the end of its line.
+  stopWhereWrong() {
+    const { all, wrongAt } = this.live;
+    let end = wrongAt;
+    while (end < all.length && !this.live.closes(all[end])) end++;
+    return this.begin(this.job, end + 1, wrongAt - 1);
   }
   askMore() {
     const rate = Number(byId("speed").value);

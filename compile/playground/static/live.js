@@ -186,7 +186,9 @@ class Live {
 // The trace, a line per tape, with cells added as tokens come.
 class LiveTape extends Tape {
   build() {
-    const longest = Math.max(4, ...this.page.names.map((name) => Array.from(name).length).slice(FIRST_SYMBOL));
+    const { coding } = this.page.job, names = coding ? ["eos", ...coding.machine.symbols, ...coding.machine.states] : this.page.names.slice(0, -1);
+    const longest = Math.max(...names.map((name) => Array.from(name).length));
+    if (!coding) this.root.querySelector("h2").textContent = "Lines";
     this.list.style.setProperty("--cell", `${Math.max(26, 10 + 7.3 * Math.min(longest, 8))}px`);
     this.shown = -1;
   }

@@ -1,6 +1,6 @@
-"""The circuit of a compiled model: its plan, derived once more from what the model notes about itself, and run as one.
+"""The plan of a compiled model, derived once more from what the model notes about itself, and run as one.
 
-The plan says which registers there are and what each is computed from. `run_circuit` evaluates it value by value, so it
+The plan says which registers there are and what each is computed from. `run_plan` evaluates it value by value, so it
 tells what a model must say when a register is made to hold something else: what is decoded from a count does not
 notice that the count's register was changed, and a map that was taken into another is computed from its inputs.
 """
@@ -31,9 +31,9 @@ from rasp.programs.universal import Size
 Held = Mapping[tuple[int, int], int]  # (node, position) -> the value that its register is made to hold
 
 
-def circuit_of(model: Transformer) -> Placements:
+def plan_of(model: Transformer) -> Placements:
     """The plan that this model's weights carry out; derived when it is first asked for."""
-    kept = model.__dict__.setdefault("_circuit", [])
+    kept = model.__dict__.setdefault("_plan", [])
     if not kept:
         kept.append(_derived(model))
     plan: Placements = kept[0]
@@ -68,7 +68,7 @@ def _noted(model: Transformer) -> tuple[Program, int, int]:
     raise CompileError("this model notes neither a machine nor a task that it was compiled from")
 
 
-def run_circuit(plan: Placements, tokens: np.ndarray, held: Held | None = None) -> list[np.ndarray]:
+def run_plan(plan: Placements, tokens: np.ndarray, held: Held | None = None) -> list[np.ndarray]:
     """The value of every node, where registers are made to hold other values at some positions."""
     changes: dict[int, list[tuple[int, int]]] = {}
     for (node, position), value in (held or {}).items():
