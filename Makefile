@@ -48,7 +48,7 @@ coq:
 	    > /dev/null 2>&1; } || true
 
 docs: .venv/.all
-	$(BIN)/python docs/site.py build/site
+	$(BIN)/python docs/build_site.py build/site
 
 bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters

@@ -1,7 +1,7 @@
 """The site: pages, notebooks, the live demos and the reference, in one folder that can be published as it is.
 
-python docs/site.py build/site            # `make docs` runs this
-python docs/site.py build/site --quick    # notebooks as they are, not executed
+python docs/build_site.py build/site            # `make docs` runs this
+python docs/build_site.py build/site --quick    # notebooks as they are, not executed
 """
 
 from __future__ import annotations
@@ -11,6 +11,7 @@ import re
 import shutil
 import subprocess
 import sys
+import warnings
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -32,7 +33,7 @@ DEMOS = {  # file: the command that makes it
 }
 STYLE = """
 :root { color-scheme: light dark; --edge: #8884; --code: #8881; }
-body { font: 16px/1.55 system-ui, sans-serif; max-width: 50rem; margin: 0 auto; padding: 1rem 1.2rem 5rem; }
+body { font: 16px/1.55 system-ui, sans-serif; max-width: 60rem; margin: 0 auto; padding: 1rem 1.2rem 5rem; }
 nav { border-bottom: 1px solid var(--edge); margin-bottom: 1.5rem; padding-bottom: .6rem; font-size: .9rem; }
 nav a { margin-right: .9rem; white-space: nowrap; }
 pre, code { font: .86rem/1.5 ui-monospace, monospace; background: var(--code); border-radius: 4px; }
@@ -48,7 +49,7 @@ blockquote { border-left: 3px solid var(--edge); margin-left: 0; padding-left: 1
 def main(arguments: list[str]) -> None:
     places = [argument for argument in arguments if not argument.startswith("--")]
     if len(places) != 1 or set(arguments) - {*places, "--quick"}:
-        sys.exit("usage: python docs/site.py FOLDER [--quick]")
+        sys.exit("usage: python docs/build_site.py FOLDER [--quick]")
     build(Path(places[0]), quick="--quick" in arguments)
 
 
@@ -59,8 +60,9 @@ def build(site: Path, quick: bool = False) -> None:
     notebooks = {path.stem: path for path in sorted((ROOT / "notebooks").glob("*.ipynb"))}
     say("pages")
     for name in PAGES:
-        write(site / f"{name}.html", PAGES[name], from_markdown((ROOT / "docs" / f"{name}.md").read_text()))
-    copy_pictures(site)
+        write(
+            site / f"{name}.html", PAGES[name], from_markdown((ROOT / "docs" / f"{name}.md").read_text(), ROOT / "docs")
+        )
     for name, path in notebooks.items():
         say(f"notebook {name}")
         write(site / f"{name}.html", title_of(name), from_notebook(path, execute=not quick))
@@ -68,6 +70,7 @@ def build(site: Path, quick: bool = False) -> None:
     say("reference")
     reference(site / "reference")
     write(site / "index.html", "turing-programs", index(list(notebooks), made))
+    copy_files(site)
     broken = broken_links(site)
     if broken:
         sys.exit(f"the site has links that lead nowhere: {', '.join(broken[:5])}")
@@ -88,31 +91,34 @@ def write(path: Path, title: str, body: str) -> None:
     path.write_text(f"<!doctype html>{head}<style>{STYLE}</style><nav>{nav}</nav>{body}\n", encoding="utf-8")
 
 
-def from_markdown(text: str) -> str:
-    """HTML, with links to pages of this site where they lead to files of the repository."""
+def from_markdown(text: str, origin: Path = ROOT) -> str:
+    """HTML of a text that stands in the folder `origin`; links to files of the repository lead to their place here."""
     import markdown2
 
     found = str(markdown2.markdown(text, extras=["tables", "fenced-code-blocks", "header-ids", "code-friendly"]))
-    return re.sub(r'(href|src)="([^"#]+)((?:#[^"]*)?)"', _here, found)
+    return re.sub(r'(href|src)="([^"#]+)((?:#[^"]*)?)"', lambda match: _here(match, origin), found)
 
 
-def _here(match: re.Match[str]) -> str:
+def _here(match: re.Match[str], origin: Path) -> str:
     kind, target, anchor = match.groups()
     if "://" in target:
         return match[0]
-    name = Path(target).stem
-    if target.endswith((".md", ".ipynb")):
-        known = name in PAGES or target.endswith(".ipynb")
-        return f'{kind}="{name if known else "index"}.html{anchor}"'
-    return f'{kind}="pictures/{Path(target).name}"' if target.endswith((".png", ".svg")) else match[0]
+    path = (origin / target).resolve()
+    if path.suffix in (".md", ".ipynb"):
+        known = path.stem in PAGES or path.suffix == ".ipynb"
+        return f'{kind}="{path.stem if known else "index"}.html{anchor}"'
+    if path.is_dir():
+        return f'{kind}="index.html"'
+    return f'{kind}="files/{path.relative_to(ROOT)}"' if path.is_relative_to(ROOT) else match[0]
 
 
-def copy_pictures(site: Path) -> None:
-    (site / "pictures").mkdir()
-    for path in (*ROOT.glob("experiments/report/*.png"), *ROOT.glob("experiments/screenshots/*.png")):
-        shutil.copy(path, site / "pictures" / path.name)
-    for path in (*ROOT.glob("experiments/report/*.svg"), *ROOT.glob("docs/*.png")):
-        shutil.copy(path, site / "pictures" / path.name)
+def copy_files(site: Path) -> None:
+    """What the pages show or link to: pictures, sources."""
+    for page in site.glob("*.html"):
+        for target in re.findall(r'(?:href|src)="files/([^"]+)"', page.read_text(encoding="utf-8")):
+            if (ROOT / target).is_file():
+                (site / "files" / target).parent.mkdir(parents=True, exist_ok=True)
+                shutil.copy(ROOT / target, site / "files" / target)
 
 
 def index(notebooks: list[str], demos: list[str]) -> str:
@@ -158,7 +164,7 @@ def from_notebook(path: Path, execute: bool) -> str:
     parts = []
     for cell in notebook.cells:
         if cell.cell_type == "markdown":
-            parts.append(from_markdown(cell.source))
+            parts.append(from_markdown(cell.source, path.parent))
         else:
             parts.append(f"<pre><code>{html.escape(cell.source)}</code></pre>")
             parts += [shown for output in cell.outputs if (shown := from_output(output))]
@@ -191,7 +197,16 @@ def reference(folder: Path) -> None:
 
     pdoc.render.configure(docformat="markdown", footer_text="turing-programs")
     sys.path.insert(0, str(ROOT))
-    pdoc.pdoc(*PACKAGES, output_directory=folder.absolute())
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", UserWarning)  # that a module was named beside its package
+        pdoc.pdoc(*modules(), output_directory=folder.absolute())
+
+
+def modules() -> list[str]:
+    """All of them: pdoc by itself leaves out what a package's `__all__` does not name."""
+    files = [path.relative_to(ROOT).with_suffix("") for name in PACKAGES for path in (ROOT / name).rglob("*.py")]
+    names = [".".join(path.parts[:-1] if path.name == "__init__" else path.parts) for path in files]
+    return sorted(name for name in names if not name.endswith("__main__"))
 
 
 if __name__ == "__main__":
