@@ -16,6 +16,7 @@ from experiments.tasks.sgd.regression import draw_problems, explained, quantised
 from experiments.tasks.sgd.writing import Writing
 from experiments.training.packing import Packing
 from rasp import TuringMachine
+from rasp.formats.json import to_json
 
 ADDITION = "$4324+139|432e+13j(1,3)|43c+1d(0,63)|4d+b(0,463)|e+^(0,4463)|4463."
 MULTIPLICATION = (
@@ -492,3 +493,12 @@ def test_wrong_lengths_are_refused(length: int) -> None:
     for name in TASKS:
         with pytest.raises(ValueError, match="length"):
             make_task({"name": name}).sample(rng(), length, count=2)
+
+
+def test_a_machine_of_ones_own() -> None:
+    machine = TuringMachine.random(symbols=3, states=2, seed=5)
+    for name in ("turing_rasp", "turing_paper"):
+        task = make_task({"name": name, "machine": to_json(machine)})
+        assert isinstance(task, TuringRasp | TuringPaper) and task.machine == machine
+    with pytest.raises(UnknownOption, match="machine_seed"):
+        make_task({"name": "turing_rasp", "machine": to_json(machine), "machine_seed": 3})

@@ -45,6 +45,7 @@ def verify(name: str, folder: Path, every_edge: bool) -> None:
     zoo = load_zoo(name, folder)
     zoo.check()
     assert len(zoo.vectors) >= 1 and zoo.circuit.needed
+    assert (zoo.learned is None) == (catalogue()[name].twin is None)
     source_says(zoo)
     compiled = compile_entry(catalogue()[name])
     fresh = compiled.inputs(FRESH)
