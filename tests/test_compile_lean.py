@@ -5,7 +5,16 @@ from __future__ import annotations
 import numpy as np
 import pytest
 import torch
-from compiled_machines import PAPER, SMALL, program, random_tape, random_traces, repeats, wrong_positions
+from compiled_machines import (
+    PAPER,
+    SMALL,
+    check_many_machines,
+    program,
+    random_tape,
+    random_traces,
+    repeats,
+    wrong_positions,
+)
 
 from compile import CapacityError, CompileError, Transformer, compile_machine
 from compile.hard_alibi.lean import BEFORE, next_tape_boxes
@@ -56,15 +65,7 @@ def test_every_head_position_every_state_every_short_tape() -> None:
 @pytest.mark.slow
 @pytest.mark.parametrize("n", [1, 2, 3])
 def test_many_traces_of_many_machines(n: int) -> None:
-    """240 traces in all, tapes of up to 200 cells, from eight machines of the paper's size."""
-    held = set()
-    for seed in range(8):
-        machine = TuringMachine.random(symbols=12, states=16, seed=seed)
-        model = compile_machine(machine, backend="lean", n=n, steps=64)
-        traces = random_traces(machine, count=10, most_cells=200, most_tokens=700, seed=seed)
-        held |= {repeats(x, n) for x in traces}
-        assert wrong_positions(model, program(machine, n), traces) == 0
-    assert held == {True, False}
+    check_many_machines("lean", n)
 
 
 def test_one_set_of_weights_for_every_length(paper: Transformer) -> None:

@@ -8,15 +8,14 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
 import numpy as np
 
+from compile.html_page import HtmlPage
 from compile.inspector.collect import collect
 from compile.transformer.transformer import Prompts, Transformer
-from rasp.files import write_whole
 from rasp.formats.json import from_json
 from rasp.machines.machine import TuringMachine, sep
 
@@ -27,7 +26,7 @@ ROW = 32  # tokens in a line where nothing separates tapes
 
 
 @dataclass(frozen=True)
-class Inspection:
+class Inspection(HtmlPage):
     """A page: `html`, `save(path)`, and it shows itself in Jupyter."""
 
     data: dict[str, Any]
@@ -35,11 +34,6 @@ class Inspection:
     @property
     def html(self) -> str:
         return render(self.data)
-
-    def save(self, path: str | Path) -> Path:
-        path = Path(path)
-        write_whole(path, self.html)
-        return path
 
     def _repr_html_(self) -> str:
         """In a frame of its own that can reach neither the notebook nor the network."""

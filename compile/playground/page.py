@@ -8,16 +8,15 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import cache
 from importlib.resources import files
-from pathlib import Path
 from string import Template
 from typing import Any
 
+from compile.html_page import HtmlPage
 from compile.inspector.page import embed
 from compile.inspector.page import static as inspector_static
 from compile.playground.weights import model_data
 from compile.tasks import compile_task, compile_universal
 from compile.transformer import Transformer
-from rasp.files import write_whole
 from rasp.formats.json import to_json
 from rasp.gallery import entry, gallery, machine
 from rasp.machines.machine import TuringMachine
@@ -45,7 +44,7 @@ class Sizes:
 
 
 @dataclass(frozen=True)
-class Playground:
+class Playground(HtmlPage):
     """The page: `html`, and `save(path)`."""
 
     data: dict[str, Any]
@@ -53,11 +52,6 @@ class Playground:
     @property
     def html(self) -> str:
         return render(self.data)
-
-    def save(self, path: str | Path) -> Path:
-        path = Path(path)
-        write_whole(path, self.html)
-        return path
 
 
 def playground_models(

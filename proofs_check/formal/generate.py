@@ -226,20 +226,25 @@ def _results(function: TracedFunction) -> str:
     return "(" + ", ".join(map(str, function.results)) + ")"
 
 
+def same_graph(function: TracedFunction, results: str) -> str:
+    """The nodes of a function as traced, and the lemma that Coq's own graph of it has just these."""
+    try:
+        nodes = ";\n   ".join(coq_node(node) for node in function.nodes)
+    except NotInModel as error:
+        raise NotInModel(f"{function.name} moved: {error}") from None
+    return (
+        f"Definition {function.lemma}_nodes : graph :=\n  [{nodes}].\n"
+        f"Lemma {function.lemma} : Build.graph_of {function.arity} ({function.coq}) =\n"
+        f"  ({function.lemma}_nodes, {results}).\nProof. reflexivity. Qed.\n"
+    )
+
+
 def traced_file(of: Functions = printed, sizes: Sequence[int] = SIZES) -> str:
     """`Traced.v`: the graphs as traced just now, and that each is the one of `Graph.v`."""
     parts = [HEADING]
     whole: dict[str, list[str]] = {}
     for function in traced_functions(of, sizes):
-        try:
-            nodes = ";\n   ".join(coq_node(node) for node in function.nodes)
-        except NotInModel as error:
-            raise NotInModel(f"{function.name} moved: {error}") from None
-        parts.append(
-            f"Definition {function.lemma}_nodes : graph :=\n  [{nodes}].\n"
-            f"Lemma {function.lemma} : Build.graph_of {function.arity} ({function.coq}) =\n"
-            f"  ({function.lemma}_nodes, {_results(function)}).\nProof. reflexivity. Qed.\n"
-        )
+        parts.append(same_graph(function, _results(function)))
         if function.name.startswith("next_tokens"):
             _, packing, n = function.name.split()
             whole.setdefault(PACKINGS[packing], []).append(f"program {PACKINGS[packing]} {n} = {function.lemma}_nodes")

@@ -16,18 +16,31 @@ what should stand there. What is written after it is faint. ⊢ and ⊣ are the 
 
 
 def anatomy(results: Results) -> str:
-    found = [(family, counts) for family in families(results) if (counts := anatomies(results, family))]
-    wrong = [(family, counts) for family, counts in found if counts["wrong"]]
+    wrong = wrong_by_family(results)
     if not wrong:
         return "<p>No simulator wrote a wrong tape.</p>"
-    parts = ["<p>The first wrong token of a written tape decides where and how it went wrong.</p>"]
-    for key, title in (("places", "Where the first wrong token stands"), ("kinds", "What went wrong")):
-        parts += [f"<h3>{title}</h3>", bars(wrong, key)]
+    shown = places_and_kinds(wrong, "Where the first wrong token stands")
     meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items()}
-    return "".join(parts) + folded("What the words mean", facts(meanings)) + _examples(results)
+    return (
+        "<p>The first wrong token of a written tape decides where and how it went wrong.</p>"
+        + shown
+        + folded("What the words mean", facts(meanings))
+        + _examples(results)
+    )
 
 
-def bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
+def wrong_by_family(results: Results) -> list[tuple[Family, Record]]:
+    """The anatomy of errors of everyone who made any."""
+    found = [(family, counts) for family in families(results) if (counts := anatomies(results, family))]
+    return [(family, counts) for family, counts in found if counts["wrong"]]
+
+
+def places_and_kinds(wrong: Sequence[tuple[Family, Record]], where: str) -> str:
+    titles = {"places": where, "kinds": "What went wrong"}
+    return "".join(f"<h3>{title}</h3>{_bars(wrong, key)}" for key, title in titles.items())
+
+
+def _bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
     names = list(dict.fromkeys(name for _, counts in wrong for name in counts[key]))
     lines = []
     for family, counts in wrong:

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.comparison import drawing
-from experiments.comparison.sections.errors import AT_FIRST, bars
+from experiments.comparison.sections.errors import AT_FIRST, places_and_kinds, wrong_by_family
 from experiments.comparison.sections.pieces import facts, figure, folded, named, note, table, text
-from experiments.comparison.summary import Results, anatomies, digits, families, family_of, learned_of, lookbacks
+from experiments.comparison.summary import Results, digits, families, family_of, learned_of, lookbacks
 from experiments.comparison.tasks.measure import FAR, KINDS
 from experiments.comparison.tasks.problems import COMPUTED, PLACES
 
@@ -65,16 +65,19 @@ def _followed(results: Results) -> str:
 
 
 def anatomy(results: Results) -> str:
-    found = [(family, counts) for family in families(results) if (counts := anatomies(results, family))]
-    wrong = [(family, counts) for family, counts in found if counts["wrong"]]
+    wrong = wrong_by_family(results)
     if not wrong:
         return "<p>Nobody wrote a wrong text.</p>"
-    parts = ["<p>The first wrong token of a text decides where and how it went wrong.</p>"]
-    for key, title in (("places", "In which part of the text"), ("kinds", "What went wrong")):
-        parts += [f"<h3>{title}</h3>", bars(wrong, key)]
+    shown = places_and_kinds(wrong, "In which part of the text")
     used = {place for _, counts in wrong for place in counts["places"]}
     meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items() if name in used or name in KINDS}
-    return "".join(parts) + _by_part(results) + folded("What the words mean", facts(meanings)) + _examples(results)
+    return (
+        "<p>The first wrong token of a text decides where and how it went wrong.</p>"
+        + shown
+        + _by_part(results)
+        + folded("What the words mean", facts(meanings))
+        + _examples(results)
+    )
 
 
 def _by_part(results: Results) -> str:
