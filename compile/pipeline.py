@@ -10,6 +10,7 @@ from compile.front.digits import split_counts
 from compile.front.domains import infer_domains
 from compile.front.factor import factor
 from compile.front.schedule import Placements, schedule
+from compile.front.steps import split_maps
 from compile.front.trace import check_vocabulary, rewrite, trace
 from compile.source import Backend, Option, Source, Tokens, WholeBackend
 from compile.transformer import Transformer
@@ -45,13 +46,13 @@ def compile_source(source: Source, backend: str, options: Mapping[str, Option]) 
 
 
 def plan_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Placements:
-    """trace -> rewrite -> infer domains -> factor -> split counts -> schedule."""
+    """trace -> rewrite -> infer domains -> factor -> split counts -> split maps -> schedule."""
     graph = rewrite(trace(source.program))
     domains = infer_domains(graph, source.vocabulary, backend.capacity(options))
     program = factor(graph, domains)
     if backend.splits_counts:
         program = split_counts(program)
-    return schedule(program, short_counts=backend.splits_counts)
+    return schedule(split_maps(program), short_counts=backend.splits_counts)
 
 
 def run_stages(source: Source, backend: Backend[Any, Any], options: Any) -> Transformer:

@@ -164,7 +164,7 @@ REFUSED: dict[str, tuple[Any, dict[str, Any], str]] = {
     ),
     "backend": (lambda x: x, {"backend": "abacus"}, "backend 'abacus' is not one of"),
     "no tokens": (lambda x: x, {"vocabulary": ()}, "the vocabulary is empty"),
-    "negative token": (lambda x: x, {"vocabulary": (-1, 2)}, "-1 is no token id"),
+    "half a token": (lambda x: x, {"vocabulary": (0.5, 2)}, "0.5 is no token id"),
     "counts": (lambda x: x, {"counts": 0}, "counts is 0"),
 }
 

@@ -13,9 +13,10 @@ from math import prod
 import numpy as np
 
 from compile.errors import CompileError
-from compile.front.domains import apply
+from compile.front.bounds import at_all
 from rasp.scalar import Expr, arg, arguments, const, evaluate_int, substitute
 
+MOST_BOXES = 20_000  # of any one map
 SMALL_TABLE = 4096  # combinations from which a function is split as a table instead of as an expression
 FEW = 3  # values an argument may have to be split on before all others
 
@@ -78,12 +79,7 @@ class _Splitting:
         return combinations, len(self.domains[i])
 
     def _table(self, e: Expr, used: list[int]) -> tuple[np.ndarray, tuple[Set, ...]]:
-        sets = tuple(self.domains[i] for i in used)
-        grids = np.meshgrid(*(np.array(s, dtype=np.int64) for s in sets), indexing="ij")
-        args: list[np.ndarray] = [grids[0].ravel()] * len(self.domains)
-        for axis, i in enumerate(used):
-            args[i] = grids[axis].ravel()
-        return apply(e, *args).reshape(grids[0].shape), sets
+        return at_all(e, used, self.domains), tuple(self.domains[i] for i in used)
 
 
 def _with(i: int, values: frozenset[int], sides: Sides) -> Sides:

@@ -32,8 +32,9 @@ def split_counts(program: FiniteProgram) -> FiniteProgram:
         if isinstance(node, Count | Kqv) and matches(node):
             parts = [p for m in matches(node) for p in digits.parts(m)]
             inputs, expr = conjunction(parts)
+            changed = replace(_as_best(graph, node), function=expr, keys=len(parts))
             value = (place[node.value],) if isinstance(node, Kqv) else ()
-            place[i] = builder.add(replace(node, inputs=(*inputs, *value), function=expr, keys=len(parts)))
+            place[i] = builder.add(replace(changed, inputs=(*inputs, *value)))
         else:
             place[i] = builder.build(graph, node, place)
         builder.name(place[i], graph.names.get(i))
@@ -41,6 +42,14 @@ def split_counts(program: FiniteProgram) -> FiniteProgram:
     places = {i: left[new] for i, new in place.items() if new in left}
     watched = {places[i]: spreads for i, spreads in program.watched.items() if i in places}
     return FiniteProgram(program.written, result, domains.moved(result, places), watched)
+
+
+def _as_best(graph: Graph, node: Count | Kqv) -> Count | Kqv:
+    """A mean of the one place whose position is asked for is its value: digits would hide that it is one."""
+    by_position = any(m.is_equality and graph.nodes[m.key].op == "indices" for m in matches(node))
+    if isinstance(node, Kqv) and node.reduction == "mean" and by_position:
+        return replace(node, reduction="max")
+    return node
 
 
 class _Digits:

@@ -9,16 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from math import prod
 
 import numpy as np
 
 from compile.errors import CompileError
-from rasp.engines.eager import map_arrays
+from compile.front.bounds import MOST_COMBINATIONS, apply, values_taken
 from rasp.graph import Count, Delay, Full, Graph, Indices, Input, Kqv, Map, Node
 from rasp.scalar import Expr
 
-MOST_COMBINATIONS = 2**18  # of a map's inputs that are tried one by one
 MOST_COUNTED = 2**20  # the largest capacity that any float is good for
 LARGEST_VALUE = 2**53  # beyond it a value is no longer a whole number of every float
 
@@ -85,7 +83,7 @@ class Domains:
             case Indices():
                 return self._positions()
             case Map():
-                return image(node, [self._input(graph, j) for j in node.inputs])
+                return values_taken(node.function, [self._input(graph, j) for j in node.inputs])
             case Delay():
                 return _sorted({*self._input(graph, node.inputs[0]), node.default})
             case Count():
@@ -114,33 +112,11 @@ def infer_domains(graph: Graph, vocabulary: Iterable[int], capacity: Capacity | 
     return Domains(vocabulary, capacity or Capacity()).extend(graph)
 
 
-def image(node: Map, inputs: Sequence[tuple[int, ...]]) -> tuple[int, ...]:
-    """Every value a map takes on the product of its inputs' sets."""
-    combinations = prod(len(values) for values in inputs)
-    if combinations > MOST_COMBINATIONS:
-        raise CompileError(f"its inputs have {combinations} combinations; at most {MOST_COMBINATIONS} are tried")
-    return tuple(np.unique(tabulate(node, inputs)).tolist())
-
-
 def _within_floats(values: tuple[int, ...]) -> tuple[int, ...]:
     furthest = max(values[0], values[-1], key=abs)
     if abs(furthest) > LARGEST_VALUE:
         raise CompileError(f"it reaches {furthest}, beyond {LARGEST_VALUE}")
     return values
-
-
-def tabulate(node: Map, inputs: Sequence[tuple[int, ...]]) -> np.ndarray:
-    """The values of a map as an array with one axis per input."""
-    grids = np.meshgrid(*(np.array(values, dtype=np.int64) for values in inputs), indexing="ij")
-    return apply(node.function, *grids)
-
-
-def apply(function: Expr, *arrays: np.ndarray) -> np.ndarray:
-    """A function at every place of arrays of one shape, as the program's own engine computes it."""
-    try:
-        return map_arrays(function, *(array.ravel() for array in arrays)).reshape(arrays[0].shape)
-    except Exception as error:  # the program's own: it is called on values that it may never meet
-        raise CompileError(f"it fails on a value its inputs may have ({type(error).__name__}: {error})") from error
 
 
 def values_of(function: Expr, values: Sequence[int]) -> list[int]:

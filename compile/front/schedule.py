@@ -17,7 +17,7 @@ from dataclasses import dataclass, field
 from math import prod
 
 from compile.errors import CompileError
-from compile.front.cover import Box, TooManyBoxes, cover
+from compile.front.cover import MOST_BOXES, Box, TooManyBoxes, cover
 from compile.front.domains import Domains
 from compile.front.matches import matches
 from compile.front.program import FiniteProgram
@@ -25,7 +25,6 @@ from rasp.graph import AttentionNode, Graph, Kqv, Map, Node
 from rasp.scalar import Expr, arg, size, substitute
 
 MOST_FUSED = 1500  # boxes of a map that has taken in others; beyond it, another layer is cheaper
-MOST_BOXES = 20_000  # boxes of any one map
 MOST_TEXT = 4_000  # size of the expression of a fused map
 
 EMBEDDING = -1

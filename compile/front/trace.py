@@ -45,9 +45,9 @@ def check_vocabulary(vocabulary: Iterable[int]) -> tuple[int, ...]:
         raise CompileError(f"the vocabulary is empty; {example}")
     if len(tokens) > MOST_TOKENS:
         raise CompileError(f"the vocabulary has more than {MOST_TOKENS} tokens; {example}")
-    wrong = [t for t in tokens if isinstance(t, bool) or not hasattr(t, "__index__") or not 0 <= t < MOST_TOKENS]
+    wrong = [t for t in tokens if isinstance(t, bool) or not hasattr(t, "__index__") or abs(int(t)) >= MOST_TOKENS]
     if wrong:
         raise CompileError(
-            f"{wrong[0]!r} is no token id; give whole numbers from 0 to {MOST_TOKENS - 1}, such as range(10)"
+            f"{wrong[0]!r} is no token id; give whole numbers below {MOST_TOKENS} in size, such as range(10)"
         )
     return tuple(sorted({int(t) for t in tokens}))

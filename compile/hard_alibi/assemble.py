@@ -90,13 +90,19 @@ def _sizes(network: Network, layers: Sequence[DraftLayer], shape: Shape | None) 
 
 
 def _names(network: Network, given: Sequence[str]) -> list[str]:
-    return [*(given or map(str, range(network.tokens[-1] + 1))), "start"]
+    return [*(given or map(str, range(*_range(network)))), "start"]
+
+
+def _range(network: Network) -> tuple[int, int]:
+    """The tokens that have a row in the embedding: from the lowest (or 0) up to the start, which is one more."""
+    return min(network.tokens[0], 0), max(network.tokens[-1], -1) + 1
 
 
 def _config(network: Network, layers: Sequence[DraftLayer], **options: Any) -> TransformerConfig:
-    start = network.tokens[-1] + 1
+    first, start = _range(network)
     return TransformerConfig(
-        vocabulary=start + 1,
+        vocabulary=start + 1 - first,
+        first_token=first,
         layers=len(layers),
         heads=tuple(len(layer.heads) for layer in layers),
         windows=tuple(tuple(head.window for head in layer.heads) for layer in layers),
@@ -117,7 +123,7 @@ def _write_ends(model: Transformer, network: Network) -> None:
     embedding[-1, START] = 1.0
     for token, reading in network.input.items():
         for dim, coefficient in reading.items():
-            embedding[token, dim] = coefficient
+            embedding[token - model.config.first_token, dim] = coefficient
     model.embed.weight.copy_(torch.from_numpy(embedding))
     rows = list(network.answer.values())
     if network.overflow is not None:

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from compile.front.domains import Capacity, apply, values_of
+from compile.front.bounds import apply
+from compile.front.domains import Capacity, values_of
 from compile.front.matches import Match, matches
 from compile.front.naming import NodeNames
 from compile.front.schedule import Counted, Placements, decodes, is_single

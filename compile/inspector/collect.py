@@ -110,10 +110,11 @@ def about(model: Transformer) -> str:
 
 def _name_of_start(model: Transformer) -> str:
     """tracr's is one more `bos`, which would be taken for the tape's."""
-    prepend, names = model.config.prepend, model.config.token_names
-    if prepend is None:
+    config = model.config
+    if config.prepend is None:
         return ""
-    return names[prepend] if names and names[prepend] != "bos" else "start"
+    name = config.name_of(config.prepend)
+    return name if config.token_names and name != "bos" else "start"
 
 
 def _answers(model: Transformer, logits: np.ndarray) -> dict[str, Any]:

@@ -108,8 +108,8 @@ def _name_axes(panel: Any, model: Transformer, row: np.ndarray) -> None:
     panel.set_xlabel("token that is looked at")
     if len(row) > MOST_LABELS or not model.config.token_names:
         return
-    names = [_short(model.config.token_names[t]) for t in row.tolist()]
-    start = [_short(model.config.token_names[model.config.prepend or 0])] * model.prepended
+    names = [_short(model.config.name_of(t)) for t in row.tolist()]
+    start = [_short(model.config.name_of(model.config.prepend or 0))] * model.prepended
     panel.set_yticks(range(len(row)), names, fontsize=6, parse_math=False)
     panel.set_xticks(range(len(row) + model.prepended), [*start, *names], fontsize=6, rotation=90, parse_math=False)
 

@@ -60,6 +60,8 @@ def inspect(
     """
     row = _checked(tokens)
     models = [model] if against is None else [model, against]
+    if any(m.config.first_token < 0 for m in models):
+        raise ValueError("a page shows tokens by their number from 0 on; this model has tokens below 0.")
     titles = [*names, *("model", "second model")[len(names) :]]
     parts = [collect(m, row, t, len(models)) for m, t in zip(models, titles, strict=False)]
     machine = _machine_of(models, row)

@@ -89,16 +89,20 @@ class SparseEngine:
     ) -> Iterator[np.ndarray]:
         """Pieces of the continuation as they are written. A capacity reached raises after all that was written."""
         memory = memory or self.memory()
-        yield from memory.write(self.checked(prompt), count, np.array(sorted(stops), dtype=np.int64))
+        ends = np.array(sorted(stops), dtype=np.int64) - self.weights.first
+        yield from memory.write(self.checked(prompt), count, ends)
 
     def checked(self, tokens: Sequence[int] | np.ndarray) -> np.ndarray:
+        """The columns of the embedding that belong to the tokens."""
         array = np.asarray(tokens)
         if array.ndim != 1 or (array.size and not np.issubdtype(array.dtype, np.integer)):
             raise ValueError(f"a sequence is a flat list of tokens, not {array.dtype} of shape {array.shape}")
-        if array.size and (array.min() < 0 or array.max() >= self.weights.inputs):
-            wrong = array[(array < 0) | (array >= self.weights.inputs)][0]
-            raise ValueError(f"token {wrong} is not one of 0..{self.weights.inputs - 1}")
-        return array.astype(np.int64)
+        first, inputs = self.weights.first, self.weights.inputs
+        columns = array.astype(np.int64) - first
+        if columns.size and (columns.min() < 0 or columns.max() >= inputs):
+            wrong = array[(columns < 0) | (columns >= inputs)][0]
+            raise ValueError(f"token {wrong} is not one of {first}..{first + inputs - 1}")
+        return columns
 
     def need_answers(self, tokens: np.ndarray) -> np.ndarray:
         if self.weights.refusal and (tokens == REFUSED).any():

@@ -41,17 +41,19 @@ class Memory:
         return answers
 
     def write(self, prompt: np.ndarray, count: int, stops: np.ndarray) -> Iterator[np.ndarray]:
+        """Tokens after the prompt; prompt and stops are given as columns of the embedding."""
         self.feed(prompt)
-        outputs, inputs = self.weights.outputs, self.weights.inputs
+        first, inputs = self.weights.first, self.weights.inputs
+        outputs = self.weights.outputs - first
         while count > 0:
             tokens = np.empty(min(count, AT_ONCE), dtype=np.int64)
             self.state = with_room(self.state, len(tokens), self.unbounded)
             code, size, self.last = kernel.write(self.plan, self.state, outputs, stops, inputs, self.last, tokens)
-            yield tokens[:size]
+            yield tokens[:size] + first
             self._check(code, size)
             if size < len(tokens) or (size and tokens[size - 1] in stops):
                 if size < len(tokens) and not (size and tokens[size - 1] in stops):
-                    self._refuse(int(tokens[size]))
+                    self._refuse(int(tokens[size]) + first)
                 return
             count -= size
 
@@ -88,7 +90,7 @@ class Memory:
     def _refuse(self, token: int) -> None:
         if token == REFUSED:
             raise CapacityError(self.weights.refusal)
-        raise ValueError(f"the model writes {token}, which is not one of its inputs 0..{self.weights.inputs - 1}")
+        raise ValueError(f"the model writes {token}, which is not one of its {self.weights.inputs} inputs")
 
 
 # --- arrays -----------------------------------------------------------------------------------------------------------

@@ -71,8 +71,9 @@ class SparseWeights:
     unembed_bias: FloatArray
     outputs: IntArray
     d_model: int
-    inputs: int  # tokens 0, 1, .. that may be given
-    prepend: int
+    inputs: int  # how many tokens there are that may be given
+    first: int  # the lowest of them, which has the first column of `embed`
+    prepend: int  # the column of the start token
     copies: int
     refusal: str
     nonzeros: int
@@ -82,14 +83,15 @@ def sparse_weights(config: Mapping[str, Any], arrays: Arrays) -> SparseWeights:
     """From a saved model's configuration and tensors; `NotSparse` says what in it cannot be looked up."""
     _need_compiled(config)
     embed = _get(arrays, "embed.weight").T
-    starts = np.flatnonzero(embed[:, config["prepend"]])
+    first = config.get("first_token", 0)
+    starts = np.flatnonzero(embed[:, config["prepend"] - first])
     if len(starts) != 1:
         raise NotSparse("its start token has no direction of its own")
     start = int(starts[0])
     groups = one_hot_groups((config.get("annotations") or {}).get("registers", ()), len(embed), start)
     layers = tuple(_layer(arrays, f"blocks.{i}", config["windows"][i], start, groups) for i in range(config["layers"]))
     unembed = _get(arrays, "unembed.weight")
-    outputs = range(config["vocabulary"]) if config.get("outputs") is None else config["outputs"]
+    outputs = range(first, first + config["vocabulary"]) if config.get("outputs") is None else config["outputs"]
     return SparseWeights(
         embed=Columns.of(embed),
         layers=layers,
@@ -98,7 +100,8 @@ def sparse_weights(config: Mapping[str, Any], arrays: Arrays) -> SparseWeights:
         outputs=np.array(list(outputs), dtype=np.int64),
         d_model=embed.shape[0],
         inputs=config["vocabulary"] - bool(config.get("refusal")),
-        prepend=config["prepend"],
+        first=first,
+        prepend=config["prepend"] - first,
         refusal=config.get("refusal", ""),
         copies=config["prepend_count"],
         nonzeros=sum(int(np.count_nonzero(a)) for a in arrays.values()),

@@ -18,7 +18,7 @@ from typing import Any
 import numpy as np
 
 from compile.errors import CompileError
-from compile.front.domains import apply
+from compile.front.bounds import apply
 from compile.front.matches import Match, matches
 from compile.front.naming import NodeNames
 from compile.tracr.plan import RegisterView, TracrPlan, heads_of

@@ -60,13 +60,14 @@ def to_torch(
     makes every layer as large as the largest), and with them nothing that is computed.
     """
     outputs = _decoded(haiku) if outputs is None else outputs
-    bos = max(_rows(haiku)) + 1
+    first, bos = _range(haiku)
     layers = [_read_layer(haiku, index) for index in range(haiku.model_config.num_layers)]
     layers = [_trimmed(layer) for layer in layers] if trim else layers
     positions, d_model = _embedding(haiku, "pos_embed").shape
     shape = TransformerConfig(
         **TRACR,
-        vocabulary=bos + 1,
+        vocabulary=bos + 1 - first,
+        first_token=first,
         layers=len(layers),
         d_model=d_model,
         heads=[len(layer.q) for layer in layers],
@@ -76,7 +77,7 @@ def to_torch(
         max_positions=positions,
         prepend=bos,
         outputs=[REFUSED if value is None else value for value in outputs],
-        token_names=[*token_names, *map(str, range(len(token_names), bos)), "bos"],
+        token_names=[*token_names, *map(str, range(first + len(token_names), bos)), "bos"],
         annotations=_of_kept(annotations or Annotations(), layers),
         **config,
     )
@@ -92,6 +93,12 @@ def _rows(haiku: Any) -> dict[int, int]:
     return {t: row for t, row in haiku.input_encoder.encoding_map.items() if isinstance(t, int)}
 
 
+def _range(haiku: Any) -> tuple[int, int]:
+    """The tokens that have a row here: from the lowest (or 0) up to bos, which is one more."""
+    rows = _rows(haiku)
+    return min(*rows, 0), max(*rows, -1) + 1
+
+
 def _embedding(haiku: Any, name: str) -> Array:
     return np.asarray(haiku.params[name]["embeddings"])
 
@@ -99,7 +106,7 @@ def _embedding(haiku: Any, name: str) -> Array:
 def _write_ends(model: Transformer, haiku: Any, outputs: Sequence[int | None]) -> None:
     """What comes in and what goes out; a token that tracr does not know raises the alarm, if there is one."""
     rows, embedding, unembed = _rows(haiku), _embedding(haiku, "token_embed"), _unembedding(haiku)
-    known = [rows.get(t) for t in range(max(rows) + 1)] + [haiku.input_encoder.bos_encoding]
+    known = [rows.get(t) for t in range(*_range(haiku))] + [haiku.input_encoder.bos_encoding]
     stranger = ALARM * unembed[:, list(outputs).index(None)] if None in outputs else np.zeros(embedding.shape[1])
     _copy(model.embed.weight, np.stack([stranger if row is None else embedding[row] for row in known]))
     _copy(model.get_parameter("embed_position.weight"), _embedding(haiku, "pos_embed"))

@@ -63,10 +63,11 @@ class TransformerConfig:
     rotary_fraction: float = 1.0  # of each head's dimensions, for encoding "rope"
     rotary_base: float = 10_000.0
     max_positions: int | None = None  # needed by "learned" and "randomized" (which draws from them); counts prepended
+    first_token: int = 0  # the lowest token id, 0 or less: that of the embedding's first row
     prepend: int | None = None  # token put silently before every sequence; its own output is dropped
     prepend_count: int = 1  # how many of them
     refusal: str = ""  # the error when the model answers REFUSED; then inputs may not contain the prepended token
-    outputs: Sequence[int] | None = None  # token (or number) that each logit stands for; default 0..vocabulary-1
+    outputs: Sequence[int] | None = None  # token (or number) that each logit stands for; default all tokens
     dtype: str = "float32"
     token_names: Sequence[str] = ()
     extra: Mapping[str, object] = field(default_factory=dict)  # JSON: machine, n, steps, backend, ...
@@ -97,6 +98,15 @@ class TransformerConfig:
         windows = _per_head("windows", self.windows or tuple((None,) * h for h in heads), heads)
         slopes = _per_head("slopes", self.slopes, heads) if self.slopes else ((),) * self.layers
         return tuple(map(LayerShape, windows, d_head, d_mlp, slopes))
+
+    @property
+    def last_token(self) -> int:
+        """The highest token id."""
+        return self.first_token + self.vocabulary - 1
+
+    def name_of(self, token: int) -> str:
+        """A token's name, or its number if tokens have no names."""
+        return self.token_names[token - self.first_token] if self.token_names else str(token)
 
     @property
     def output_count(self) -> int:
@@ -187,6 +197,7 @@ def _per_head(name: str, values: Any, heads: tuple[int, ...]) -> tuple[Any, ...]
 
 def _check_numbers(config: TransformerConfig) -> None:
     need_size("vocabulary", config.vocabulary)
+    need_size("first_token", config.first_token, 1 - config.vocabulary, 0)
     need_size("layers", config.layers, 0, MOST_LAYERS)
     need_size("d_model", config.d_model)
     _need_real("norm_epsilon", config.norm_epsilon, above=0)
@@ -197,7 +208,7 @@ def _check_numbers(config: TransformerConfig) -> None:
     if config.max_positions is not None:
         need_size("max_positions", config.max_positions)
     if config.prepend is not None:
-        need_size("prepend", config.prepend, 0, config.vocabulary - 1)
+        need_size("prepend", config.prepend, config.first_token, config.last_token)
     need_size("prepend_count", config.prepend_count, largest=LONGEST_PREFIX)
     for token in config.outputs or ():
         need_size("an output", token, -(2**62), 2**62)

@@ -47,7 +47,8 @@ class Decoder:
 
     @torch.no_grad()
     def run(self, count: int, stops: np.ndarray) -> Iterator[np.ndarray]:
-        """Yield the next token of every row, up to `count` times; -1 in rows that have produced a stop token."""
+        """Yield the next token of every row, up to `count` times; in rows that have produced a stop token, one below
+        the lowest (-1)."""
         total = len(self.seen)
         if self.context is None and suits(self.model.config, total):
             yield from self.run_one(count, set(stops.tolist()))
@@ -56,7 +57,7 @@ class Decoder:
         tokens: np.ndarray | None = None
         for _ in range(count if total else 0):
             tokens = self.start() if tokens is None else self.push(tokens)
-            result = np.full(total, -1)
+            result = np.full(total, self.model.config.first_token - 1)
             result[owner[live]] = self.need_inputs(tokens[live])
             yield result
             live = live & ~np.isin(tokens, stops)

@@ -89,7 +89,8 @@ class Model(nn.Module):
         self.blocks = nn.ModuleList(blocks)  # type: ignore[assignment]  # the annotation tells readers what is inside
         self.ln_final = make_norm(config)
         self.unembed = nn.Linear(config.d_model, config.output_count, bias=config.unembed_bias)
-        outputs = range(config.vocabulary) if config.outputs is None else config.outputs
+        tokens = range(config.first_token, config.last_token + 1)
+        outputs = tokens if config.outputs is None else config.outputs
         self.register_buffer("output_tokens", torch.tensor(list(outputs)), persistent=False)
         self.reset_parameters()
         self.to(DTYPES[config.dtype])
@@ -138,7 +139,7 @@ class Model(nn.Module):
         """
         if positions is None:
             positions = torch.arange(tokens.shape[1], device=tokens.device)
-        x = see("hook_embed", self.embed(tokens))
+        x = see("hook_embed", self.embed(tokens - self.config.first_token))
         if self.embed_position is not None:
             self.need_room(positions.shape[-1])
             x = x + see("hook_pos_embed", self.embed_position(positions, x.dtype))

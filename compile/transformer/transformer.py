@@ -111,7 +111,7 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
         try:
             for step in self.stream(rows, count, stop, context=context, advance=advance):
                 for row, token in zip(results, step.tolist(), strict=True):
-                    if token >= 0:
+                    if token >= self.config.first_token:
                         row.append(token)
         except CapacityError as error:
             error.written = [np.array(row, dtype=np.int64) for row in results]
@@ -238,13 +238,15 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
 
     def as_input(self, rows: np.ndarray) -> Tensor:
         """Check token ids once, at the boundary, and move them to the model."""
-        wrong = (rows < 0) | (rows >= self.config.vocabulary)
+        first, last = self.config.first_token, self.config.last_token
+        wrong = (rows < first) | (rows > last)
         if self.config.refusal:
             wrong |= rows == self.config.prepend
         if wrong.any():
             bad, own = rows[wrong].flat[0], self.config.prepend if self.config.refusal else None
-            last = self.config.vocabulary - (2 if own == self.config.vocabulary - 1 else 1)
-            raise ValueError(f"token {bad} is unknown to this model; expected 0 to {last}.")
+            raise ValueError(
+                f"token {bad} is unknown to this model; expected {first} to {last - 1 if own == last else last}."
+            )
         return torch.from_numpy(np.ascontiguousarray(rows)).to(self.device)
 
     # ---- size, labels, files

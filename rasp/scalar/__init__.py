@@ -11,6 +11,7 @@ from rasp.scalar.building import (
     binary,
     ite,
     rebuild,
+    replaced,
     split_on_shared_conditions,
     substitute,
     truth,

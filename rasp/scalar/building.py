@@ -136,13 +136,14 @@ def assume(e: Expr, condition: Expr, value: bool) -> Expr:
         left, right = condition.args
         if right.op == "const" and left.kind == right.kind == "int":
             known[left] = right
-    return _replace(e, known)
+    return replaced(e, known)
 
 
-def _replace(e: Expr, known: dict[Expr, Expr]) -> Expr:
+def replaced(e: Expr, known: dict[Expr, Expr]) -> Expr:
+    """`e` with every part that is a key of `known` replaced by what stands for it."""
     if e in known:
         return known[e]
-    args = [_replace(a, known) for a in e.args]
+    args = [replaced(a, known) for a in e.args]
     return e if all(a is b for a, b in zip(args, e.args, strict=True)) else rebuild(e, args)
 
 
