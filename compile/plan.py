@@ -71,8 +71,8 @@ def _noted(model: Transformer) -> tuple[Program, int, int]:
 def run_plan(plan: Placements, tokens: np.ndarray, held: Held | None = None) -> list[np.ndarray]:
     """The value of every node, where registers are made to hold other values at some positions."""
     changes: dict[int, list[tuple[int, int]]] = {}
-    for (node, position), value in (held or {}).items():
-        changes.setdefault(node, []).append((position, value))
+    for (changed, position), value in (held or {}).items():
+        changes.setdefault(changed, []).append((position, value))
     computed: list[np.ndarray] = []
     values: list[np.ndarray] = []
     for i, node in enumerate(plan.graph.nodes):

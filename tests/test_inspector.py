@@ -328,3 +328,4 @@ def test_gallery_has_a_page_for_every_machine(tmp_path: Path, monkeypatch: pytes
     for card in cards:
         assert f'href="{card.file}"' in index and (tmp_path / card.file).stat().st_size == card.size
     assert "the first" in cards[2].result and "the first" not in cards[0].result
+    assert (tmp_path / "playground.html").is_file() and "playground.html#task=machine&amp;machine=bb2" in index

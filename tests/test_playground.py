@@ -87,6 +87,21 @@ def test_index_leads_to_the_live_page() -> None:
     assert "run it live" not in index_page([Card("bb3", "beaver", "halts", "bb3.html", 1000, [[0, 1]])])
 
 
+def test_comparison_leads_to_the_live_page() -> None:
+    from experiments.comparison.pages import live_link
+    from experiments.comparison.sections.about import inspector
+
+    m = TuringMachine.random(symbols=15, states=5, seed=0)
+    link = live_link(m, m.encode(list(m.symbols[:5]), 2))
+    values = parse_qs(urlsplit(link).fragment)
+    assert from_json(values["machine"][0]) == m and values["tape"] == ["a1 a2 [q0:a3] a4 a5"]
+    large = TuringMachine.random(symbols=12, states=16, seed=0)
+    assert live_link(large, large.encode(["a1"])) == ""
+    page = {"file": "pages/a.html", "length": 5, "title": "both are right"}
+    results: Any = {"machines": [{"name": "m", "inspector": [{**page, "live": link}, page]}]}
+    assert inspector(results).count("run it live") == 1
+
+
 def test_command_writes_the_page(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
