@@ -12,7 +12,7 @@ from compile.pipeline import compile_source
 from compile.source import MachineProgram, Option, Source, Tokens, WholeBackend
 from compile.transformer import Transformer
 from rasp.core import Program, named
-from rasp.formats.json import to_json
+from rasp.formats.json import from_json, to_json
 from rasp.machines.machine import TuringMachine
 from rasp.programs.turing import check_packing, next_tokens
 
@@ -63,6 +63,12 @@ def _check(machine: TuringMachine, n: int, steps: int, packing: str) -> None:
         raise CompileError(str(error)) from error
     if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
         raise CompileError(f"steps is {steps!r}; give the number of machine steps to run, from 1 on")
+
+
+def machine_of(model: Transformer) -> TuringMachine | None:
+    """The machine that a model was compiled from or trained on, if it carries one."""
+    text = model.config.extra.get("machine")
+    return from_json(text) if isinstance(text, str) else None
 
 
 def sample_traces(machine: TuringMachine, steps: int, seed: int = 0, most_tokens: int = 400) -> list[np.ndarray]:

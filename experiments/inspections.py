@@ -113,7 +113,7 @@ def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
 
 def requested_scene(request: InspectionRequest, model: Transformer | None) -> Scene:
     """The machine and tape that were asked for, in the language of the model that is there already, if one is."""
-    from experiments.models import machine_of
+    from compile.machine import machine_of
 
     if request.machine is None and model is None:
         raise ValueError("say which machine to compile, for example: turing-programs inspect compiled bb4")

@@ -62,7 +62,7 @@ def tagged_start(chosen: TuringMachine, tape: list[int], n: int, kinds: int) -> 
 
 def tags_of(model: Transformer | None, chosen: TuringMachine) -> int:
     """How many kinds of tags the machine that a model carries has, beside the one that was named (1: none)."""
-    from experiments.models import machine_of
+    from compile.machine import machine_of
 
     own = machine_of(model) if model is not None else None
     return 1 if own is None else len(own.symbols) // len(chosen.symbols)

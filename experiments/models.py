@@ -1,4 +1,4 @@
-"""Models that a person names, the machines they carry, and the numbers they compute in."""
+"""Models that a person names, and the numbers they compute in."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ import torch
 
 from compile.transformer import Transformer
 from experiments.evaluation.shipped import find
-from rasp import TuringMachine
-from rasp.formats.json import from_json
 
 PRECISIONS = ("float32", "float64")  # bf16 is for training
 
@@ -20,12 +18,6 @@ def load_model(name: str) -> Transformer:
     if not folder.is_dir():
         raise ValueError(f"{name!r} is neither `compiled`, the folder of a model, nor a shipped checkpoint")
     return Transformer.from_pretrained(folder)
-
-
-def machine_of(model: Transformer) -> TuringMachine | None:
-    """The machine that a model was compiled from or trained on, if it carries one."""
-    text = model.config.extra.get("machine")
-    return from_json(text) if isinstance(text, str) else None
 
 
 def use_precision(precision: str, *models: Transformer) -> None:

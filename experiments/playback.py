@@ -222,8 +222,9 @@ def make_writer(
         n, engine = request.n, request.engine
         return lambda prompt, count: generate(prompt, machine, count, n, packing, engine)[len(prompt) :].tolist()
     from compile import compile_machine
+    from compile.machine import machine_of
     from experiments.devices import use_threads
-    from experiments.models import machine_of, use_precision
+    from experiments.models import use_precision
 
     use_threads(request.threads or 1)  # one token of one tape at a time: threads would only wait for each other
     if request.on == "universal" or (model is not None and "universal" in model.config.extra):

@@ -100,3 +100,40 @@ def test_the_model_of_the_results_page_can_be_compared() -> None:
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
     assert [link for link in links if not (page.parent / link).exists()] == []
+
+
+# --- walks ------------------------------------------------------------------------------------------------------------
+
+
+def walked(text: str) -> list[tuple[str, str]]:
+    """(file, name) for every line of a walk; a line without a file goes on in the one above that is indented less."""
+    found, files = [], {}
+    for line in text.splitlines():
+        step = re.match(r"( *)(?:(\S+\.py) +)?((?:\w+, )*\w+)(?=  |$)", line)
+        if step:
+            indent = len(step[1]) if step[2] else min(files, default=0)
+            if step[2]:
+                files = {at: file for at, file in files.items() if at < indent} | {indent: step[2]}
+            found += [(files[indent], name) for name in step[3].split(", ")]
+    return found
+
+
+WALKED = [step for block in blocks("docs/architecture.md", "")[1:] for step in walked(block)]
+
+
+def test_the_walks_of_the_architecture_can_be_followed() -> None:
+    assert len(WALKED) > 30
+    defined = {(file, name): rf"^ *(?:def|class) {name}\b" for file, name in WALKED}
+    assert [step for step, line in defined.items() if not re.search(line, (ROOT / step[0]).read_text(), re.M)] == []
+
+
+def test_a_walk_that_names_what_is_not_there_is_noticed() -> None:
+    steps = walked(
+        "rasp/core.py       kqv        text\n                   nothing    more\n  rasp/draw.py     Drawing, draw\n"
+    )
+    assert steps == [
+        ("rasp/core.py", "kqv"),
+        ("rasp/core.py", "nothing"),
+        ("rasp/draw.py", "Drawing"),
+        ("rasp/draw.py", "draw"),
+    ]

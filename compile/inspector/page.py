@@ -15,8 +15,8 @@ import numpy as np
 
 from compile.html_page import HtmlPage
 from compile.inspector.collect import collect
+from compile.machine import machine_of
 from compile.transformer.transformer import Prompts, Transformer
-from rasp.formats.json import from_json
 from rasp.machines.machine import TuringMachine, sep
 
 SCRIPTS = ("data", "colour", "tape", "matrix", "arcs", "graph", "registers", "pane", "page")
@@ -94,8 +94,7 @@ def _checked(tokens: Prompts) -> np.ndarray:
 def _machine_of(models: list[Transformer], row: np.ndarray) -> TuringMachine | None:
     """The machine whose tokens these are, if a model carries one and speaks its language."""
     for model in models:
-        text = model.config.extra.get("machine")
-        machine = from_json(text) if isinstance(text, str) else None
+        machine = machine_of(model)
         names = tuple(model.config.token_names[: machine.base]) if machine else ()
         if machine and names == machine.vocabulary and row.max() < machine.base:
             return machine

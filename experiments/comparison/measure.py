@@ -11,6 +11,7 @@ from typing import Any
 
 import numpy as np
 
+from compile.machine import machine_of
 from compile.transformer import Transformer
 from experiments.comparison.anatomy import anatomy
 from experiments.comparison.checks import Checks
@@ -18,7 +19,6 @@ from experiments.comparison.simulators import Description, IntArray, LearnedSimu
 from experiments.comparison.trials import BoolArray, Trial, attempt
 from experiments.evaluation.evaluate import fresh_rng, has_repeat
 from experiments.evaluation.results import result
-from experiments.models import machine_of
 from experiments.tasks.turing_rasp import draw_tapes, follow
 from rasp import TuringMachine
 
