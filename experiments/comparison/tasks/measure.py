@@ -11,7 +11,7 @@ import numpy as np
 
 from experiments.comparison.measure import share
 from experiments.comparison.simulators import Description
-from experiments.comparison.tasks.problems import COMPUTED, WrittenProblem
+from experiments.comparison.tasks.problems import COMPUTED, CopiedToken, WrittenProblem
 from experiments.comparison.trials import BoolArray
 
 KINDS = {
@@ -114,22 +114,31 @@ def lookback(trials: Sequence[TaskTrial]) -> list[dict[str, Any]]:
 
     `followed` counts, of the wrong ones, how long a gram is after which what was said does stand elsewhere.
     """
-    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    asked: dict[int, list[tuple[TaskTrial, int]]] = {}
     for trial in trials:
         for i, problem in enumerate(trial.problems):
-            apart = trial.wrong(i)
-            for token in problem.copied_tokens:
-                key = trial.about.name, min(token.needed, FAR)
-                row = rows.setdefault(
-                    key, {"simulator": key[0], "needed": key[1], "tokens": 0, "wrong": 0, "followed": {}}
-                )
-                row["tokens"] += 1
-                if apart[token.position - problem.given]:
-                    row["wrong"] += 1
-                    said = int(trial.said[i][token.position - 1])
-                    back = str(min(token.reach(said), FAR))
-                    row["followed"][back] = row["followed"].get(back, 0) + 1
+            asked.setdefault(id(problem), []).append((trial, i))
+    rows: dict[tuple[str, int], dict[str, Any]] = {}
+    for answers in asked.values():  # one problem at a time: what is known of its tokens takes much room
+        trial, i = answers[0]
+        tokens = list(trial.problems[i].copied_tokens())
+        for trial, i in answers:
+            _count_copies(rows, trial, i, tokens)
     return [rows[key] for key in sorted(rows)]
+
+
+def _count_copies(
+    rows: dict[tuple[str, int], dict[str, Any]], trial: TaskTrial, index: int, tokens: Sequence[CopiedToken]
+) -> None:
+    apart, given, said = trial.wrong(index), trial.problems[index].given, trial.said[index]
+    for token in tokens:
+        key = trial.about.name, min(token.needed, FAR)
+        row = rows.setdefault(key, {"simulator": key[0], "needed": key[1], "tokens": 0, "wrong": 0, "followed": {}})
+        row["tokens"] += 1
+        if apart[token.position - given]:
+            row["wrong"] += 1
+            back = str(min(token.reach(int(said[token.position - 1])), FAR))
+            row["followed"][back] = row["followed"].get(back, 0) + 1
 
 
 # --- errors -----------------------------------------------------------------------------------------------------------
@@ -160,7 +169,7 @@ def anatomy(trials: Sequence[TaskTrial], shown: int = 2) -> list[dict[str, Any]]
 def kind_of(trial: TaskTrial, index: int, at: int) -> str:
     problem, said = trial.problems[index], int(trial.said[index][at - 1])
     expected = int(problem.tokens[at])
-    copied = next((token for token in problem.copied_tokens if token.position == at), None)
+    copied = next(problem.copied_tokens(at), None)
     if copied is not None and copied.reach(said) >= LAST:
         return "lost place"
     if problem.parts[at] in COMPUTED:

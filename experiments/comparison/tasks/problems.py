@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -94,13 +94,15 @@ class WrittenProblem:
             return token >= NUMBERS and self.names[token] not in ("d", ",")
         return self.problem is not None and token >= len(DIGITS)
 
-    @cached_property
-    def copied_tokens(self) -> list[CopiedToken]:
-        """Every token that is looked up in the line before; none is known of a person's own task."""
-        if self.problem is None:
-            return []
-        regions = copied_regions(self.problem)
-        return [t for region in regions for t in look_up(region.start, region.tokens, left_out(self.problem, region))]
+    def copied_tokens(self, at: int | None = None) -> Iterator[CopiedToken]:
+        """Every token that is looked up in the line before, or the one at this position of the text.
+
+        None is known of a person's own task.
+        """
+        for region in copied_regions(self.problem) if self.problem is not None else ():
+            if at is None or region.start <= at < region.start + len(region.tokens):
+                found = look_up(region.start, region.tokens, left_out(self.problem, region))
+                yield from (token for token in found if at in (None, token.position))
 
 
 def parts_of(words: Sequence[str], after: dict[str, str], then: str) -> list[str]:
@@ -117,7 +119,7 @@ def parts_of(words: Sequence[str], after: dict[str, str], then: str) -> list[str
     return found
 
 
-def left_out(problem: Problem, region: CopiedRegion) -> tuple[int, ...]:
+def left_out(problem: Problem | None, region: CopiedRegion) -> tuple[int, ...]:
     """What stands in the line before where the copy ends and after it: places one may take for another there."""
     if isinstance(problem, Regression):
         copied = len(region.tokens) // EXAMPLE
