@@ -1,4 +1,4 @@
-"""Machines compiled into transformers on request."""
+"""Machines and programs compiled into transformers on request."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from experiments.files import need_folder
 from experiments.machines import read_machine
+from experiments.programs import is_program
 from experiments.versions import versions
 from rasp import make_simulable
 
@@ -18,12 +19,14 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, kw_only=True)
 class CompilationRequest:
-    """Which machine becomes a transformer, by which backend, for how many steps, and where it is kept."""
+    """Which machine or program becomes a transformer, by which backend, for how many steps, and where it is kept."""
 
-    machine: str
+    machine: str  # or a program: a task, universal, FILE.py:FUNCTION
     backend: str = "hard_alibi"
-    n: int = 1
-    steps: int = 64
+    n: int | None = None  # None: 1, for tasks 4
+    steps: int = 64  # or lines, or how far a program counts
+    tokens: int | None = None  # of a program of one's own: how many different ones it reads
+    positions: int | None = None  # of a program that uses `indices`: the longest input
     max_seq_len: int | None = None  # tracr only: positions of the model
     tags: int | None = None  # tag so many cells first
     check: bool = True
@@ -34,6 +37,22 @@ class CompilationRequest:
     def __post_init__(self) -> None:
         if self.max_seq_len is not None and self.backend != "tracr":
             raise ValueError(f"--max-seq-len is for the tracr backend; {self.backend} runs at every length")
+        if self.is_program and self.tags is not None:
+            raise ValueError(f"--tags is for machines; {self.machine} is a program")
+        if not self.is_program and (self.tokens is not None or self.positions is not None):
+            raise ValueError(f"--tokens and --positions are for programs of one's own; {self.machine} is none")
+        if self.tokens is not None and self.tokens < 1:
+            raise ValueError(f"--tokens is {self.tokens}; a program reads at least one")
+
+    @property
+    def is_program(self) -> bool:
+        return is_program(self.machine)
+
+    @property
+    def options(self) -> dict[str, Any]:
+        """Of the backend, where they are not the usual ones."""
+        options: dict[str, Any] = {} if self.max_seq_len is None else {"max_seq_len": self.max_seq_len}
+        return options if self.precision == "float32" else {**options, "dtype": self.precision}
 
 
 @dataclass(frozen=True)
@@ -49,7 +68,7 @@ class Compilation:
         request, model = self.request, self.model
         return {
             "machine": request.machine,
-            "n": request.n,
+            "n": request.n or model.config.extra.get("n"),
             "steps": request.steps,
             "backend": request.backend,
             "layers": model.config.layers,
@@ -65,22 +84,40 @@ class Compilation:
 
 
 def run_compilation(request: CompilationRequest) -> Compilation:
-    from compile import compile_machine
     from experiments.devices import use_threads
 
     need_folder(request.output)
-    machine = read_machine(request.machine)
-    if request.tags is not None:
-        machine = make_simulable(machine, request.tags, request.n).machine
-    options: dict[str, Any] = {} if request.max_seq_len is None else {"max_seq_len": request.max_seq_len}
-    if request.precision != "float32":
-        options["dtype"] = request.precision
     use_threads(request.threads)
     started = time.perf_counter()
-    model = compile_machine(
-        machine, backend=request.backend, n=request.n, steps=request.steps, check=request.check, **options
-    )
+    model = _compiled_program(request) if request.is_program else _compiled_machine(request)
     seconds = time.perf_counter() - started
     if request.output is not None:
         model.save_pretrained(request.output)
     return Compilation(request, model, seconds)
+
+
+def _compiled_machine(request: CompilationRequest) -> Transformer:
+    from compile import compile_machine
+
+    n = request.n or 1
+    machine = read_machine(request.machine)
+    if request.tags is not None:
+        machine = make_simulable(machine, request.tags, n).machine
+    return compile_machine(
+        machine, backend=request.backend, n=n, steps=request.steps, check=request.check, **request.options
+    )
+
+
+def _compiled_program(request: CompilationRequest) -> Transformer:
+    from experiments.own_programs import compile_named
+
+    return compile_named(
+        request.machine,
+        n=request.n,
+        counts=request.steps,
+        positions=request.positions,
+        tokens=request.tokens,
+        backend=request.backend,
+        check=request.check,
+        **request.options,
+    )

@@ -3,16 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from experiments.imports import is_import
 from experiments.machines import first_tape, read_machine, tagged_start, tags_of
+from experiments.own_programs import answers, compile_for_tokens, compile_named, read_tokens
+from experiments.programs import UNIVERSAL, is_program, read_program
 from rasp import TuringMachine, make_simulable
 from rasp.files import write_whole
 from rasp.gallery import Entry, entry, gallery, machine
+from rasp.programs.problems import prompt_tokens, text_tokens
+from rasp.programs.tasks import is_task, task_program
+from rasp.programs.universal import Size, universal_prompt, universal_tokens
 
 if TYPE_CHECKING:
     from compile import Transformer
@@ -25,12 +31,22 @@ GALLERY_STEPS = 60
 
 @dataclass(frozen=True)
 class Scene:
-    """What is shown: `trace` is right, its first `given` tokens are the prompt, `machine` speaks its language."""
+    """What is shown: `trace` is right, its first `given` tokens are the prompt, `machine` speaks its language.
+
+    `says` is what a program says at every token, where that is not the next one; `names` are the trace's tokens.
+    """
 
     trace: np.ndarray
     given: int
     title: str
     machine: TuringMachine | None = None
+    says: tuple[int, ...] | None = None
+    names: tuple[str, ...] = ()
+
+    @property
+    def truth(self) -> list[int]:
+        """What should be said at every token; -1: nobody knows."""
+        return [*self.trace[1:].tolist(), -1] if self.says is None else list(self.says)
 
 
 def machine_scene(runs: TuringMachine, tape: list[int], steps: int, title: str = "") -> Scene:
@@ -54,11 +70,9 @@ def task_scene(model: Any, seed: int = 0) -> Scene:
 
 def need_same_language(model: Any, scene: Scene, name: str) -> None:
     """Refuse a model whose token ids stand for something else."""
-    if scene.machine is None:
-        return
-    known = tuple(model.config.token_names[: scene.machine.base])
-    if known != scene.machine.vocabulary:
-        raise ValueError(f"{name} was made for other tokens than {scene.title}; choose the machine it was made for")
+    wanted = scene.names if scene.machine is None else scene.machine.vocabulary
+    if tuple(model.config.token_names[: len(wanted)]) != wanted:
+        raise ValueError(f"{name} was made for other tokens than {scene.title}; choose what it was made for")
 
 
 def inspect_scene(
@@ -68,8 +82,7 @@ def inspect_scene(
     from compile import inspect
 
     tokens = model.generate(scene.trace[: scene.given], len(scene.trace) - scene.given) if free else scene.trace
-    truth = [*scene.trace[1:].tolist(), -1]
-    return inspect(model, tokens, against=against, truth=truth, given=scene.given, title=scene.title, names=names)
+    return inspect(model, tokens, against=against, truth=scene.truth, given=scene.given, title=scene.title, names=names)
 
 
 # --- on request
@@ -79,17 +92,27 @@ def inspect_scene(
 class InspectionRequest:
     """Which model is shown on which run, and beside which other one. `compiled` is compiled for it."""
 
-    model: str  # `compiled`, a folder, or a shipped checkpoint by name
+    model: str  # `compiled`, a folder, or a shipped checkpoint by name; or FILE.py:FUNCTION, which is compiled
     against: str | None = None
-    machine: str | None = None  # None: the one the model was made for
-    tape: str | None = None
+    machine: str | None = None  # or a program; None: the one the model was made for
+    tape: str | None = None  # or a problem, the tokens of a program, the machine that `universal` runs
     steps: int = 20
     backend: str = "lean"
-    n: int = 1
+    n: int | None = None  # None: 1, for tasks 4
     tags: bool | None = None  # None: if it is compiled
     free: bool = False
     precision: str = "float32"
     threads: int | None = None
+
+    def spelled_out(self) -> InspectionRequest:
+        """`my.py:f TOKENS` means `compiled my.py:f TOKENS`."""
+        if not is_import(self.model):
+            return self
+        if self.tape is not None:
+            raise ValueError(
+                f"{self.tape!r} is one word too many; give {self.model} its tokens as one, such as '1 0 1'"
+            )
+        return replace(self, model="compiled", machine=self.model, tape=self.machine)
 
 
 def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
@@ -98,15 +121,15 @@ def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
     from experiments.models import load_model, use_precision
 
     use_threads(request.threads)
+    request = request.spelled_out()
     names = [name for name in (request.model, request.against) if name is not None]
     saved = [None if name == "compiled" else load_model(name) for name in names]
     scene = requested_scene(request, next((model for model in saved if model is not None), None))
-    models = [compile_for(scene, request.backend, request.n) if model is None else model for model in saved]
+    models = [compile_for(scene, request) if model is None else model for model in saved]
     for name, model in zip(names, models, strict=True):
         need_same_language(model, scene, name)
-    titles = tuple(
-        f"compiled ({request.backend})" if model is None else name for name, model in zip(names, saved, strict=True)
-    )
+    backend = general_backend(request.backend) if scene.machine is None else request.backend
+    titles = tuple(f"compiled ({backend})" if model is None else name for name, model in zip(names, saved, strict=True))
     use_precision(request.precision, *models)
     return inspect_scene(models[0], scene, models[1] if request.against else None, titles, request.free), scene
 
@@ -116,7 +139,9 @@ def requested_scene(request: InspectionRequest, model: Transformer | None) -> Sc
     from compile.machine import machine_of
 
     if request.machine is None and model is None:
-        raise ValueError("say which machine to compile, for example: turing-programs inspect compiled bb4")
+        raise ValueError("say which machine or program to compile, for example: turing-programs inspect compiled bb4")
+    if request.machine is not None and is_program(request.machine):
+        return program_scene(request.machine, request.tape, request.steps)
     own = None if model is None else machine_of(model)
     if model is not None and own is not None and tuple(model.config.token_names[: own.base]) != own.vocabulary:
         own = None  # its tokens are not the machine's
@@ -128,17 +153,58 @@ def requested_scene(request: InspectionRequest, model: Transformer | None) -> Sc
     wants_tags = request.tags if request.tags is not None else kinds > 1 or model is None
     if not wants_tags:
         return machine_scene(chosen, tape, request.steps)
-    start = tagged_start(chosen, tape, request.n, kinds)
+    start = tagged_start(chosen, tape, request.n or 1, kinds)
     return machine_scene(start.machine, start.tape, request.steps, chosen.name)
 
 
-def compile_for(scene: Scene, backend: str, n: int) -> Transformer:
+def compile_for(scene: Scene, request: InspectionRequest) -> Transformer:
     from compile import compile_machine
 
-    assert scene.machine is not None
+    if scene.machine is None:
+        return compile_program_for(scene, request)
     steps = max(1, len(scene.trace) // scene.given - 1)
-    options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if backend == "tracr" else {}
-    return compile_machine(scene.machine, backend=backend, n=n, steps=steps, check=False, **options)
+    options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if request.backend == "tracr" else {}
+    return compile_machine(
+        scene.machine, backend=request.backend, n=request.n or 1, steps=steps, check=False, **options
+    )
+
+
+# --- programs that are no machine's
+
+
+def program_scene(name: str, typed: str | None, steps: int) -> Scene:
+    """A problem of a task and its scratchpad; a machine's table and its run; or the tokens typed for a program."""
+    if is_task(name):
+        task = task_program(name)
+        problem = task.read(typed or task.example)
+        return Scene(text_tokens(problem), len(prompt_tokens(problem)), name, names=task.vocabulary.names)
+    if name == "universal":
+        chosen = read_machine(typed or "bb2")
+        tape = first_tape(chosen, typed or "bb2", None, steps, None)
+        size = Size(*UNIVERSAL)
+        prompt = universal_prompt(chosen, tape, *size)
+        after = universal_tokens(chosen, chosen.trace(tape, steps)[len(tape) + 1 :], size)
+        return Scene(np.array([*prompt, *after]), len(prompt), f"universal: {chosen.name}", names=size.vocabulary.names)
+    program, tokens = read_program(name), read_tokens(name, typed)
+    program.need_one_sequence()
+    return Scene(tokens, 1, name, says=tuple(answers(program, tokens).tolist()))
+
+
+def compile_program_for(scene: Scene, request: InspectionRequest) -> Transformer:
+    """Just large enough for the scene."""
+    assert request.machine is not None
+    if scene.says is not None:
+        return compile_for_tokens(request.machine, scene.trace, request.backend)
+    mark = scene.names.index("|" if "|" in scene.names else "sep")
+    options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if request.backend == "tracr" else {}
+    counts = int((scene.trace == mark).sum()) + 2
+    backend = general_backend(request.backend)
+    return compile_named(request.machine, n=request.n, counts=counts, backend=backend, check=False, **options)
+
+
+def general_backend(backend: str) -> str:
+    """`lean` is of machines only."""
+    return "hard_alibi" if backend == "lean" else backend
 
 
 # --- the gallery ------------------------------------------------------------------------------------------------------

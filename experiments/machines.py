@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -18,12 +17,6 @@ if TYPE_CHECKING:
 
 def read_machine(source: str) -> TuringMachine:
     """The machine a person named."""
-    size = re.fullmatch(r"random(?::(\d+)x(\d+))?(?::(\d+))?", source)
-    if size:
-        symbols, states, seed = (int(g) if g else d for g, d in zip(size.groups(), (12, 16, 0), strict=True))
-        return TuringMachine.random(symbols=symbols, states=states, seed=seed)
-    if source.startswith("random:"):
-        raise ValueError(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
     return load_machine(source)
 
 

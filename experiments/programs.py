@@ -2,100 +2,96 @@
 
 from __future__ import annotations
 
-import importlib
-import importlib.util
 import inspect
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
+from contextlib import nullcontext
 from dataclasses import dataclass
 from pathlib import Path
-from types import ModuleType
 from typing import Any
 
 from experiments.files import need_output
+from experiments.imports import imported, is_import, own_errors
 from experiments.machines import read_machine
 from rasp import next_tokens, simplify, trace
 from rasp.graph import Graph
+from rasp.programs.tasks import is_task, task_program
+from rasp.programs.universal import Size, next_tokens_universal
 
+UNIVERSAL = (15, 5)  # symbols and states of the machines that `universal` takes
+VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 SETTINGS = ("n", "offset", "value", "const")  # parameters of library functions that are numbers, not sequences
 
 
 @dataclass(frozen=True)
 class NamedProgram:
-    """A function of `arity` sequences."""
+    """A function of `arity` sequences; `tokens` are the names of its tokens, if it has any."""
 
     name: str
     function: Callable[..., Any]
     arity: int
+    tokens: tuple[str, ...] = ()
 
     def trace(self) -> Graph:
-        with _own_errors(self.name):
+        with own_errors(f"{self.name} is not a RASP-L program") if is_import(self.name) else nullcontext():
             return trace(self.function, self.arity)
+
+    def need_one_sequence(self) -> None:
+        if self.arity != 1:
+            raise ValueError(f"{self.name} takes {self.arity} sequences; one of tokens is expected here")
 
 
 def read_program(name: str, machine: str = "random:12x16:0", n: int = 1, packing: str = "paper") -> NamedProgram:
-    """next_token_turing (of a machine), a library function, FILE.py:FUNCTION or MODULE:FUNCTION.
+    """next_token_turing (of a machine), a task, universal, a library function, FILE.py:FUNCTION or MODULE:FUNCTION.
 
     Parameters of library functions that are numbers are set to 1.
     """
     if name in ("next_token_turing", "next_tokens"):
         chosen = read_machine(machine)
-        return NamedProgram(name, lambda x: next_tokens(x, chosen, n, packing), 1)
-    function = _imported(name) if ":" in name else _from_library(name)
-    required = [p for p in inspect.signature(function).parameters.values() if p.default is p.empty]
+        return NamedProgram(name, lambda x: next_tokens(x, chosen, n, packing), 1, chosen.vocabulary)
+    if is_task(name):
+        task = task_program(name)
+        return NamedProgram(name, lambda x: task.program(x, n), 1, task.vocabulary.names)
+    if name == "universal":
+        names = Size(*UNIVERSAL).vocabulary.names
+        return NamedProgram(name, lambda x: next_tokens_universal(x, *UNIVERSAL, n), 1, names)
+    function = imported(name) if ":" in name else _from_library(name)
+    required = [p for p in parameters_of(name, function) if p.default is p.empty and p.kind not in VARIADIC]
     sequences = [p for p in required if p.name not in SETTINGS]
     settings = {p.name: 1 for p in required if p not in sequences}
+    if not sequences:
+        raise ValueError(f"{name} takes no sequence; a program is a function of one or more, such as def f(x)")
     return NamedProgram(name, lambda *xs: function(*xs, **settings), len(sequences))
+
+
+def is_program(name: str) -> bool:
+    """Whether this names a program that is not a machine's."""
+    return is_task(name) or name == "universal" or is_import(name) or _in_library(name)
+
+
+def parameters_of(name: str, function: Callable[..., Any]) -> list[inspect.Parameter]:
+    try:
+        return list(inspect.signature(function).parameters.values())
+    except (TypeError, ValueError):
+        raise ValueError(f"{name} does not say what it takes; give a function written in Python") from None
+
+
+def _in_library(name: str) -> bool:
+    import rasp.library
+
+    function = getattr(rasp.library, name, None)
+    return inspect.isfunction(function) and function.__module__ == "rasp.library"
 
 
 def _from_library(name: str) -> Callable[..., Any]:
     import rasp.library
 
-    function = getattr(rasp.library, name, None)
-    if not inspect.isfunction(function) or function.__module__ != "rasp.library":
-        raise ValueError(f"no program {name!r}: give next_token_turing, a library function, or FILE.py:FUNCTION")
+    if not _in_library(name):
+        raise ValueError(
+            f"no program {name!r}: give next_token_turing, a task such as addition, universal, a library function, or "
+            "FILE.py:FUNCTION"
+        )
+    function: Callable[..., Any] = getattr(rasp.library, name)
     return function
-
-
-def _imported(name: str) -> Callable[..., Any]:
-    source, _, attribute = name.rpartition(":")
-    if not source or not attribute:
-        raise ValueError(f"{name!r} is not FILE.py:FUNCTION or MODULE:FUNCTION")
-    with _own_errors(name):
-        module = _load_file(Path(source)) if source.endswith(".py") else _load_module(source)
-    function = getattr(module, attribute, None)
-    if not callable(function):
-        raise ValueError(f"{source} has no function {attribute!r}")
-    return function  # type: ignore[no-any-return]
-
-
-def _load_file(path: Path) -> ModuleType:
-    spec = importlib.util.spec_from_file_location(path.stem, path)
-    if spec is None or spec.loader is None or not path.exists():
-        raise ValueError(f"there is no file {str(path)!r}")
-    module = importlib.util.module_from_spec(spec)
-    spec.loader.exec_module(module)
-    return module
-
-
-def _load_module(name: str) -> ModuleType:
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        raise ValueError(f"there is no module {name!r} ({error})") from None
-
-
-@contextmanager
-def _own_errors(name: str) -> Iterator[None]:
-    """Whatever a person's own file does wrong when it is loaded or run, as one sentence."""
-    try:
-        yield
-    except (ValueError, OverflowError, OSError):
-        raise
-    except (Exception, SystemExit) as error:
-        if ":" not in name:
-            raise
-        raise ValueError(f"{name} cannot be traced: {type(error).__name__}: {error}") from error
 
 
 # --- graphs on request

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import difflib
 import os
+import re
 from pathlib import Path
 
 from rasp.files import write_whole
@@ -22,7 +23,9 @@ SUFFIXES = (".json", ".yaml", ".yml", ".txt")
 
 
 def load_machine(source: str | os.PathLike[str]) -> TuringMachine:
-    """A gallery machine by name, bbchallenge text, JSON or YAML text, or a file with any of these."""
+    """A gallery machine by name, random:SYMBOLSxSTATES:SEED, bbchallenge, JSON or YAML text, or a file with one."""
+    if isinstance(source, str) and (source == "random" or source.startswith("random:")):
+        return _random(source)
     if isinstance(source, str) and source in gallery():
         return machine(source)
     if isinstance(source, str) and _is_text(source):
@@ -33,6 +36,15 @@ def load_machine(source: str | os.PathLike[str]) -> TuringMachine:
     except InvalidMachine as error:
         raise InvalidMachine(f"{path}: {error}") from None
     return loaded if loaded.name else loaded.replace(name=path.stem if path.stem.isprintable() else "")
+
+
+def _random(source: str) -> TuringMachine:
+    """Parts that are left out are 12x16 and 0."""
+    size = re.fullmatch(r"random(?::(\d{1,9})x(\d{1,9}))?(?::(\d{1,18}))?", source)
+    if not size:
+        raise InvalidMachine(f"{source!r} is not random:SYMBOLSxSTATES:SEED, for example random:12x16:0")
+    symbols, states, seed = (int(g) if g else d for g, d in zip(size.groups(), (12, 16, 0), strict=True))
+    return TuringMachine.random(symbols=symbols, states=states, seed=seed)
 
 
 def default_tape(source: str | os.PathLike[str]) -> str:

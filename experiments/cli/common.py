@@ -34,6 +34,14 @@ StepsOption = Annotated[int, typer.Option("--steps", "-t", help="Stop here if it
 TagsOption = Annotated[
     bool | None, typer.Option("--tags/--no-tags", help="Tag the cells so that no n-gram repeats. Default: if compiled.")
 ]
+MachineOrProgram = Annotated[
+    str,
+    typer.Argument(
+        help="A machine: gallery name, file, bbchallenge text, random:SYMBOLSxSTATES:SEED. Or a program: addition, "
+        "multiplication1, .., universal, a library function, FILE.py:FUNCTION.",
+        show_default=False,
+    ),
+]
 INTERRUPTED = 130  # exit code
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
@@ -43,6 +51,10 @@ ExamplesOption = Annotated[int, typer.Option(min=1, help="Problems per length.")
 MOST = 2**32 - 1  # of a seed
 SeedOption = Annotated[int, typer.Option(min=0, max=MOST, help="Of the test problems.")]
 NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
+NOrDefault = Annotated[
+    int | None,
+    typer.Option("--n", "-n", min=1, help="The program looks n+1 tokens back.", show_default="1; of tasks 4"),
+]
 PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.")]
 
 

@@ -1,4 +1,4 @@
-"""`turing-programs compile`: a machine into transformer weights."""
+"""`turing-programs compile`: a machine or a program into transformer weights."""
 
 from __future__ import annotations
 
@@ -9,8 +9,8 @@ import typer
 
 from experiments.cli.common import (
     JsonOption,
-    MachineArgument,
-    NOption,
+    MachineOrProgram,
+    NOrDefault,
     PrecisionOption,
     ThreadsOption,
     print_json,
@@ -26,15 +26,21 @@ def register(app: typer.Typer) -> None:
         name="compile",
         epilog="Examples:  turing-programs compile random:12x16:0 -o model/  ·  "
         "turing-programs compile bb4 --tags 14 --backend lean --steps 107 -o bb4/  ·  "
-        "turing-programs compile random:3x2:0 --backend tracr --steps 8 --max-seq-len 64",
+        "turing-programs compile random:3x2:0 --backend tracr --steps 8 --max-seq-len 64  ·  "
+        "turing-programs compile addition --steps 32  ·  "
+        "turing-programs compile my.py:majority --tokens 2 --positions 32",
     )(compile_command)
 
 
 def compile_command(
-    machine: MachineArgument,
+    machine: MachineOrProgram,
     backend: Annotated[str, typer.Option(help="hard_alibi, lean or tracr.")] = "hard_alibi",
-    n: NOption = 1,
-    steps: Annotated[int, typer.Option("--steps", "-t", help="How many steps the model can count.")] = 64,
+    n: NOrDefault = None,
+    steps: Annotated[
+        int, typer.Option("--steps", "-t", help="How many steps, lines of a task, or `sel_width`, the model can count.")
+    ] = 64,
+    tokens: Annotated[int | None, typer.Option(help="Own programs: input tokens are 0 to this minus 1.")] = None,
+    positions: Annotated[int | None, typer.Option(help="Own programs that use `indices`: the longest input.")] = None,
     max_seq_len: Annotated[int | None, typer.Option(help="tracr only: positions of the model.")] = None,
     tags: Annotated[int | None, typer.Option(help="Tag this many cells first, so that no n-gram repeats.")] = None,
     check: Annotated[bool, typer.Option("--check/--no-check", help="Compare with the interpreter.")] = True,
@@ -43,7 +49,9 @@ def compile_command(
     output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the model.")] = None,
     json: JsonOption = False,
 ) -> None:
-    """Compile a machine into a transformer that writes its traces: every head labelled with what it does."""
+    """Compile a machine into a transformer that writes its traces, or a program into one that says what it says: every
+    head labelled with what it does.
+    """
     from experiments.compilations import CompilationRequest, run_compilation
 
     request = CompilationRequest(
@@ -51,6 +59,8 @@ def compile_command(
         backend=backend,
         n=n,
         steps=steps,
+        tokens=tokens,
+        positions=positions,
         max_seq_len=max_seq_len,
         tags=tags,
         check=check,

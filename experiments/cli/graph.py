@@ -13,13 +13,18 @@ from experiments.cli.common import JsonOption, NOption, PackingOption, print_jso
 def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs graph next_token_turing -o program.svg  ·  turing-programs graph induct  ·  "
+        "turing-programs graph addition --n 4 -o addition.svg  ·  "
         "turing-programs graph my_programs.py:majority --raw -o majority.dot"
     )(graph)
 
 
 def graph(
     program: Annotated[
-        str, typer.Argument(help="next_token_turing, a library function, or FILE.py:FUNCTION / MODULE:FUNCTION.")
+        str,
+        typer.Argument(
+            help="next_token_turing, addition, multiplication1, .., sgd, universal, a library function, or "
+            "FILE.py:FUNCTION / MODULE:FUNCTION."
+        ),
     ],
     output: Annotated[
         Path | None, typer.Option("-o", "--output", help="Draw to this file: .svg .png .pdf or .dot")

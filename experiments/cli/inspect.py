@@ -9,7 +9,7 @@ import typer
 
 from experiments.cli.common import (
     JsonOption,
-    NOption,
+    NOrDefault,
     PrecisionOption,
     StepsOption,
     TagsOption,
@@ -24,10 +24,16 @@ if TYPE_CHECKING:
     from experiments.inspections import Scene
 
 ModelArgument = Annotated[
-    str | None, typer.Argument(help="`compiled`, the folder of a model, or the name of a shipped checkpoint.")
+    str | None,
+    typer.Argument(
+        help="`compiled`, the folder of a model, or the name of a shipped checkpoint; FILE.py:FUNCTION is compiled."
+    ),
 ]
 ShownMachineArgument = Annotated[
-    str | None, typer.Argument(help="The machine to run, as for `run`. Default: the one the model was made for.")
+    str | None,
+    typer.Argument(
+        help="The machine or program to run, as for `run`. Default: the one the model was made for.",
+    ),
 ]
 AgainstOption = Annotated[str | None, typer.Option(help="A second model, shown beside the first on the same trace.")]
 GalleryOption = Annotated[
@@ -41,7 +47,9 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:  turing-programs inspect compiled bb4 --open  ·  "
         "turing-programs inspect --gallery pages/  ·  "
         "turing-programs inspect model/ palindrome abba --steps 12 -o page.html  ·  "
-        "turing-programs inspect compiled random:15x5:0 --against runs/tm-0"
+        "turing-programs inspect compiled random:15x5:0 --against runs/tm-0  ·  "
+        "turing-programs inspect compiled addition 43+9 --against addition  ·  "
+        "turing-programs inspect my.py:majority '1 0 1 1'"
     )(inspect)
 
 
@@ -54,7 +62,7 @@ def inspect(
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     against: AgainstOption = None,
     backend: Annotated[str, typer.Option(help="For `compiled`: hard_alibi, lean or tracr.")] = "lean",
-    n: NOption = 1,
+    n: NOrDefault = None,
     tags: TagsOption = None,
     free: FreeOption = False,
     gallery: GalleryOption = None,
@@ -95,16 +103,13 @@ def inspect(
 
 def _report(path: Path, scene: Scene, data: dict[str, Any], as_json: bool) -> None:
     size, tokens = path.stat().st_size, len(scene.trace)
-    right = [
-        sum(m["predictions"][i] == data["truth"][i] for i in range(scene.given - 1, tokens - 1)) for m in data["models"]
-    ]
+    asked = [i for i in range(scene.given - 1, tokens) if data["truth"][i] >= 0 or scene.says is not None]
+    right = [sum(m["predictions"][i] == data["truth"][i] for i in asked) for m in data["models"]]
     if as_json:
-        print_json(
-            {"output": str(path), "bytes": size, "tokens": tokens, "predicted": tokens - scene.given, "right": right}
-        )
+        print_json({"output": str(path), "bytes": size, "tokens": tokens, "predicted": len(asked), "right": right})
         return
     said = " and ".join(map(str, right))
-    typer.echo(f"wrote {path} ({size / 1000:,.0f} KB): {tokens} tokens, {said} of {tokens - scene.given} right")
+    typer.echo(f"wrote {path} ({size / 1000:,.0f} KB): {tokens} tokens, {said} of {len(asked)} right")
 
 
 def _gallery(folder: Path, open_: bool, as_json: bool) -> None:

@@ -12,7 +12,7 @@ from experiments.cli import problem_display
 from experiments.cli.common import (
     INTERRUPTED,
     JsonOption,
-    MachineArgument,
+    MachineOrProgram,
     PackingOption,
     PrecisionOption,
     StepsOption,
@@ -27,6 +27,7 @@ from experiments.cli.common import (
 if TYPE_CHECKING:
     from rich.text import Text
 
+    from experiments.own_programs import ProgramRun
     from experiments.playback import Playback, PlaybackRequest, PlayedRun, WritingSpeed
     from rasp import TuringMachine
     from rasp.machines.machine import Configuration
@@ -54,12 +55,12 @@ def register(app: typer.Typer) -> None:
         epilog="Examples:  turing-programs run bb4  ·  turing-programs run palindrome abba  ·  "
         "turing-programs run random:12x16:7 --on rasp --steps 40  ·  turing-programs run bb4 --on rasp --tags  ·  "
         "turing-programs run bb4 --on compiled  ·  turing-programs run bb3 --on universal  ·  "
-        "turing-programs run addition 4324+139 --on compiled"
+        "turing-programs run addition 4324+139 --on compiled  ·  turing-programs run my.py:majority '1 0 1 1'"
     )(run)
 
 
 def run(
-    machine: MachineArgument,
+    machine: MachineOrProgram,
     tape: TapeArgument = None,
     steps: StepsOption = 200,
     on: OnOption = "machine",
@@ -87,6 +88,13 @@ def run(
         )
         problem_display.work_out(request, json)
         return
+    from experiments.programs import is_program
+
+    if is_program(machine):
+        from experiments.own_programs import ProgramRun
+
+        _run_program(ProgramRun(program=machine, tokens=tape, on=on, engine=engine, backend=backend), json)
+        return
     from experiments.playback import PlaybackRequest
 
     asked = PlaybackRequest(
@@ -104,6 +112,31 @@ def run(
         threads=threads,
     )
     _play(asked, json)
+
+
+def _run_program(asked: ProgramRun, json: bool) -> None:
+    from experiments.own_programs import run_program
+
+    found = run_program(asked)
+    tokens, said, expected = (part.tolist() for part in (found.tokens, found.said, found.expected))
+    if json:
+        print_json(
+            {
+                "program": asked.program,
+                "on": asked.on,
+                "tokens": tokens,
+                "output": said,
+                "correct": found.correct,
+                "versions": versions(),
+            }
+        )
+    else:
+        width = max(len(str(number)) for number in (*tokens, *said, *expected)) + 1
+        rows = {"tokens": tokens, "says": said, **({} if found.correct else {"should say": expected})}
+        for name, numbers in rows.items():
+            typer.echo(f"{name:<10}" + "".join(f"{number:>{width}}" for number in numbers))
+    if not found.correct:
+        raise typer.Exit(1)
 
 
 def _play(asked: PlaybackRequest, json: bool) -> None:

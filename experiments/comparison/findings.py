@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from experiments.comparison.summary import (
+    FEW,
     Record,
     Results,
     anatomies,
@@ -28,9 +29,9 @@ KINDS = {
     "lost place": "by losing their place",
     "early stop": "by stopping early",
     "ran on": "by running on past the end",
+    "wrong computation": "by a wrong computation",
     "other": "by none of the known ways",
 }
-NEAR = 3  # tokens back that a model can see in a window of its training
 ALIKE = 0.1  # accuracies that differ by no more, on average, are about the same
 PLACES = {"near head": "near the head", "copy": "in what is only copied", "end marker": "at an end marker"}
 
@@ -89,22 +90,34 @@ def _likeness(results: Results) -> str:
 
 
 def _lookback(results: Results) -> str:
-    """Copied tokens by how far back one must look to know them: where errors begin."""
+    """Whether learned models err where a program that looks k tokens back must: the k at which errors set in."""
     learned = learned_of(results)
     found = lookbacks(results, learned) if learned is not None else {}
-    if not found:
-        return ""
-    near = {back: counts for back, counts in found.items() if back <= NEAR}
-    far = {back: counts for back, counts in found.items() if back > NEAR}
-    parts = [
-        f"{percent(sum(wrong for wrong, _ in group.values()) / of)} of {of:,} {words}"
-        for group, words in (
-            (near, f"that the last {NEAR} tokens settle"),
-            (far, f"that need {NEAR + 1} or more"),
-        )
-        if (of := sum(of for _, of in group.values()))
+    unsettled = [
+        counts
+        for program in programs_of(results)
+        for back, counts in lookbacks(results, program).items()
+        if back > (program.n or 0) + 1
     ]
-    return f"Of the tokens that are only copied, learned models get wrong {', and '.join(parts)}."
+    if not found or not sum(of for _, of in unsettled):
+        return ""
+    guessing = rate_of(unsettled)  # how often a program errs that looks less far back than it must
+    often = [back for back, counts in found.items() if counts[1] >= FEW and rate_of([counts]) >= guessing / 2]
+    if not often:
+        wrong, of = found[max(found)]
+        return f"Even copied tokens that need {max(found)} tokens or more are wrong in {percent(wrong / of)} of {of:,}."
+    seen = min(often) - 1
+    near, far = ([c for back, c in found.items() if (back <= seen) == wanted] for wanted in (True, False))
+    return (
+        f"Copied tokens that the last {seen} tokens settle are wrong in {percent(rate_of(near))} of "
+        f"{sum(of for _, of in near):,}, the others in {percent(rate_of(far))} of {sum(of for _, of in far):,}, where "
+        f"programs that look less far err on {percent(guessing)}: learned models copy like a program that looks about "
+        f"{seen} tokens back."
+    )
+
+
+def rate_of(counts: Sequence[tuple[int, int]]) -> float:
+    return sum(wrong for wrong, _ in counts) / sum(of for _, of in counts)
 
 
 def _mechanism(results: Results) -> str:
@@ -149,9 +162,10 @@ def _anatomy(results: Results) -> str:
         return ""
     wrong = found["wrong"]
     kind, place = (max(found[key].items(), key=lambda item: item[1]) for key in ("kinds", "places"))
+    at = PLACES.get(place[0], f"in the {place[0]}")
     return (
         f"Of {wrong:,} {words_of(results).whole}s that learned models get wrong, {percent(kind[1] / wrong)} go wrong "
-        f"{KINDS.get(kind[0], kind[0])}; the first wrong token is {PLACES.get(place[0], place[0])} in "
+        f"{KINDS.get(kind[0], kind[0])}; the first wrong token is {at} in "
         f"{percent(place[1] / wrong)}."
     )
 
