@@ -115,6 +115,8 @@ def lookback_figure(results: Results) -> Any | None:
         counts = {back: (wrong, of) for back, (wrong, of) in lookbacks(results, family).items() if of >= FEW and back}
         drawn += family.kind == "learned" and bool(counts)
         found = {back: interval(wrong, of) for back, (wrong, of) in counts.items()}
+        if family.kind == "program":  # known, not estimated
+            found = {back: replace(share, low=share.mean, high=share.mean) for back, share in found.items()}
         _points(axes, found, _colour(family), "-", family.label, MARKERS.get(family.colour, "o"))
     axes.set_xlabel("tokens one must look back to know what comes")
     axes.set_ylabel("copied tokens wrong")

@@ -32,7 +32,7 @@ def lookback(results: Results) -> str:
         rows.append([named(results, family), *(_wrong(*found.get(back, (0, 0))) for back in columns)])
     kinds = [family.kind for family in families(results)]
     heads = [f"{back}{' or more' if back == FAR else ''}" for back in columns]
-    said = "Share of copied tokens that are wrong, by how many tokens one must look back to know them; bands: 95%."
+    said = "Share of copied tokens that are wrong, by how many tokens one must look back to know them; band: 95%."
     return (
         LOOKBACK
         + table(["tokens back", *heads], rows, kinds)
