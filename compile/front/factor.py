@@ -92,8 +92,8 @@ class _Factoring:
 
     def equality(self, k: int, q: int, i: int) -> list[Match]:
         left, right = affine(self.builder.nodes, k), affine(self.builder.nodes, q)
-        trouble = self.obstacle(left, right)
-        if trouble is None:
+        obstacle = self.obstacle(left, right)
+        if obstacle is None:
             units = sorted(left.terms, key=abs)
             highest_may_grow = abs(units[-1]) <= LARGEST // MOST_TOKENS
             self.packed.update(left.terms[c] for c in (units[:-1] if highest_may_grow else units))
@@ -105,7 +105,7 @@ class _Factoring:
                 reason = f": {self.domains.reasons[side]}" if values is None else ""
                 raise CompileError(
                     f"{self.graph.describe(i)}: {self.so_far().describe(side)} has {size}, too many to match as a "
-                    f"whole, and it cannot be matched digit by digit because {trouble}{reason}"
+                    f"whole, and it cannot be matched digit by digit because {obstacle}{reason}"
                 )
         return [Match(k, q, EQUAL)]
 

@@ -52,7 +52,7 @@ class Counted:
 class Placement:
     """Where the value of one node is read: a `function` of a `register` (None: the register itself), from `time` on.
 
-    A register has a `form` if an MLP computes it, and is `counted` if it is decoded from a count. `trouble` is why it
+    A register has a `form` if an MLP computes it, and is `counted` if it is decoded from a count. `error` is why it
     cannot be computed, an error only if it is `kept`: something needs it.
     """
 
@@ -61,7 +61,7 @@ class Placement:
     time: int
     form: Form | None = None
     counted: Counted | None = None
-    trouble: CompileError | None = None
+    error: CompileError | None = None
     kept: bool = False
 
 
@@ -195,9 +195,9 @@ def _unfused(plan: Placements, i: int, node: Map) -> Placement:
         return Placement(i, None, time, form=_form(plan, expr, inputs, MOST_BOXES))
     except TooManyBoxes as found:
         text = f"{plan.graph.describe(i)}: a map with {found}; {MOST_BOXES} are the most a layer is made for"
-        return Placement(i, None, time, trouble=CompileError(text))
+        return Placement(i, None, time, error=CompileError(text))
     except CompileError as found:
-        return Placement(i, None, time, trouble=found)
+        return Placement(i, None, time, error=found)
 
 
 def _view(plan: Placements, j: int, function: Expr) -> Placement:
@@ -238,7 +238,7 @@ def _opened(plan: Placements, j: int, time: int, inputs: list[int]) -> Expr:
         return arg(len(inputs) - 1)
     home, function = plan.home(j), plan[j].function
     if home.form is None:
-        raise home.trouble or TooManyBoxes("an input that comes too late to be taken in")
+        raise home.error or TooManyBoxes("an input that comes too late to be taken in")
     places = []
     for k in home.form.inputs:
         inputs.append(k)
@@ -288,8 +288,8 @@ def _mark_kept(plan: Placements, output: int) -> None:
     while stack:
         read = stack.pop()
         home = plan.home(read)
-        if home.trouble is not None:
-            raise home.trouble
+        if home.error is not None:
+            raise home.error
         plan.domains[read]  # an error if it has no finite set of values
         if not home.kept:
             home.kept = True

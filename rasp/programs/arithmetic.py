@@ -12,7 +12,7 @@ from typing import Any
 
 from rasp.core import full, kqv, named, seq_map, tok_map
 from rasp.library import equals, mask, shift_right, where
-from rasp.programs.copying import NOWHERE, is_token, last_tokens, late, negation, told
+from rasp.programs.copying import NOWHERE, is_token, last_tokens, delayed, negation, told
 from rasp.programs.vocabulary import FIRST_LETTER, Vocabulary, is_digit, is_letter, is_worked_on
 
 USED_UP = 2 * FIRST_LETTER  # the token of `^`
@@ -57,7 +57,7 @@ def copy_number(x: Any, line: Any, region: Any, result: int, finished: Any, mark
     offer = named(where(in_result, right, becomes(right, right_right)), "offer")
     offers = in_result | tok_map(right, lambda t: t <= USED_UP)
     for_line = mask(shift_right(line + 1, 2, default=NOWHERE), offers, NOWHERE)
-    keys = (for_line, place_region, *late(last_tokens(x, place_begins, n, marks.start), 2))
+    keys = (for_line, place_region, *delayed(last_tokens(x, place_begins, n, marks.start), 2))
     begins = operand_begins | shift_right(result_begins, 1)
     wanted_region = seq_map(finished, region, lambda done, r: result if done else r)
     queries = (line, wanted_region, *last_tokens(x, begins, n, marks.start))

@@ -47,7 +47,7 @@ def last_tokens(x: Any, is_start: Any, n: int, start: int) -> list[Any]:
     return tokens
 
 
-def late(sequences: Sequence[Any], offset: int) -> list[Any]:
+def delayed(sequences: Sequence[Any], offset: int) -> list[Any]:
     """The sequences as they were `offset` tokens ago."""
     return [shift_right(x, offset) for x in sequences]
 

@@ -25,7 +25,7 @@ from rasp.programs.copying import (
     is_token,
     last,
     last_tokens,
-    late,
+    delayed,
     told,
 )
 from rasp.programs.vocabulary import NUMBERS, SGD, ZERO
@@ -121,6 +121,6 @@ def copy_examples(x: Any, line: Any, n: int) -> Any:
     ends = is_token(right, BAR) | is_token(x, PREDICTION)
     offer = named(where(ends, full(x, PREDICTION), right), "offer")
     for_line = where(shift_right(worked, seen), full(x, NOWHERE), shift_right(line + 1, seen, default=NOWHERE))
-    keys = (for_line, *late(last_tokens(x, is_start, n, START), seen))
+    keys = (for_line, *delayed(last_tokens(x, is_start, n, START), seen))
     queries = (line, *last_tokens(x, is_start, n, START))
     return kqv(keys, queries, offer, equals, default=PREDICTION, reduction="max")
