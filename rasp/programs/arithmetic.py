@@ -12,7 +12,7 @@ from typing import Any
 
 from rasp.core import full, kqv, named, seq_map, tok_map
 from rasp.library import equals, mask, shift_right, where
-from rasp.programs.copying import NOWHERE, is_token, last_tokens, delayed, negation, told
+from rasp.programs.copying import NOWHERE, delayed, is_token, last_tokens, negation, told
 from rasp.programs.vocabulary import FIRST_LETTER, Vocabulary, is_digit, is_letter, is_worked_on
 
 USED_UP = 2 * FIRST_LETTER  # the token of `^`

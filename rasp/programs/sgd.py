@@ -20,12 +20,12 @@ from rasp.library import cumsum, equals, shift_right, where
 from rasp.programs.copying import (
     NOWHERE,
     check_program,
+    delayed,
     first_case,
     has_had,
     is_token,
     last,
     last_tokens,
-    delayed,
     told,
 )
 from rasp.programs.vocabulary import NUMBERS, SGD, ZERO
