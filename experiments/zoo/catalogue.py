@@ -155,13 +155,6 @@ def _entries() -> Iterable[Entry]:
         known = gallery.entry(name)
         yield _machine(gallery.machine(name), name, known.description, "hard_alibi")
     yield _machine(gallery.machine("bb3"), "bb3-lean", "busy beaver of 3 states, built by hand in two layers", "lean")
-    yield _machine(
-        gallery.machine("bb3"),
-        "bb3-paper-shape",
-        "the same in two layers of the paper's shape",
-        "lean",
-        paper_shape=True,
-    )
     yield _machine(gallery.machine("bb2"), "bb2-tracr", "busy beaver of 2 states through tracr", "tracr", positions=48)
     yield _universal(2, 2)
     yield _task("addition", 2, "addition")

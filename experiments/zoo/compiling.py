@@ -104,7 +104,7 @@ def _machine(entry: Entry) -> Compiled:
     recipe = entry.recipe
     assert entry.machine is not None, "entries of machines have one"
     machine, n, steps, backend = from_json(entry.machine), recipe["n"], recipe["steps"], recipe["backend"]
-    options = {name: recipe[name] for name in ("positions", "paper_shape") if name in recipe}
+    options = {name: recipe[name] for name in ("positions",) if name in recipe}
     model = compile_machine(machine, backend, n, steps, check=False, **options)
     return Compiled(
         model,
