@@ -137,26 +137,31 @@ def _fact_of(registers: Iterable[Register], role: str, otherwise: str) -> Fact:
 
 
 def _nonzero(weight: Tensor) -> np.ndarray:
-    return weight.detach().cpu().numpy() != 0
+    return np.asarray(weight.detach().cpu().numpy() != 0)
+
+
+def _columns(weight: Tensor) -> np.ndarray:
+    """The columns of a matrix that are not all zero."""
+    return np.asarray(_nonzero(weight).any(axis=0))
 
 
 def _written(model: Transformer, component: Component) -> np.ndarray:
     if component.kind == "embed":
-        return _nonzero(model.embed.weight).any(axis=0)
+        return _columns(model.embed.weight)
     if component.kind == "positions":
-        return _nonzero(model.get_parameter("embed_position.weight")).any(axis=0)
+        return _columns(model.get_parameter("embed_position.weight"))
     block = model.blocks[component.layer]
     if component.kind == "units":
-        return _nonzero(block.mlp.down.weight[:, list(component.units)]).any(axis=1)
+        return _columns(block.mlp.down.weight[:, list(component.units)].T)
     assert component.head is not None, "what is left are heads"
-    return _nonzero(block.attn.head(component.head).o).any(axis=1)
+    return _columns(block.attn.head(component.head).o.T)
 
 
 def _read(model: Transformer, component: Component, port: str) -> np.ndarray:
     if component.kind == "unembed":
-        return _nonzero(model.unembed.weight).any(axis=0)
+        return _columns(model.unembed.weight)
     block = model.blocks[component.layer]
     if component.kind == "units":
-        return _nonzero(block.mlp.up.weight[list(component.units)]).any(axis=0)
+        return _columns(block.mlp.up.weight[list(component.units)])
     assert component.head is not None, "what is left are heads"
-    return _nonzero(getattr(block.attn.head(component.head), port)).any(axis=0)
+    return _columns(getattr(block.attn.head(component.head), port))

@@ -64,8 +64,8 @@ class Patching:
             return hidden @ block.mlp.down.weight[:, units].T
         assert component.head is not None, "what is left are heads"
         attention, weights = block.attn, block.attn.head(component.head)
-        bias = attention.qkv.bias
-        bias = None if bias is None else bias.view(3, attention.heads, -1)[:, component.head]
+        biases = attention.qkv.bias
+        bias = None if biases is None else biases.view(3, attention.heads, -1)[:, component.head]
         q, k, v = (
             torch.nn.functional.linear(reads[port], getattr(weights, port), None if bias is None else bias[place])
             for place, port in enumerate(component.ports)
@@ -133,17 +133,21 @@ class Patching:
     @torch.no_grad()
     def only(self, kept: Collection[Edge]) -> Tensor:
         """Logits of the model with every other edge cut, all at once."""
-        kept, parts = set(kept), {name: self.parts[name] for name in ("embed", "positions") if name in self.parts}
-        constants = torch.zeros_like(self.parts["embed"])
+        given = [c.name for c in self.wiring.components if not c.ports]
+        parts: dict[str, Tensor] = {name: self.parts[name] for name in given}
+        sources: dict[tuple[str, str], list[str]] = {}
+        for edge in sorted(set(kept)):
+            sources.setdefault((edge.target, edge.port), []).append(edge.source)
         reads: dict[str, Tensor] = {}
         for component in self.wiring.components:
             if not component.ports:
                 continue
-            constants = sum((self.constant(t) for t in range(component.time)), torch.zeros_like(constants))
-            reads = {}
+            reads = {port: torch.zeros_like(parts["embed"]) for port in component.ports}
             for port in component.ports:
-                sources = [e.source for e in kept if e.target == component.name and e.port == port]
-                reads[port] = sum((parts[name] for name in sorted(sources)), constants)
+                for time in range(component.time):
+                    reads[port] = reads[port] + self.constant(time)
+                for name in sources.get((component.name, port), []):
+                    reads[port] = reads[port] + parts[name]
             if component.kind != "unembed":
                 parts[component.name] = self.run(component, reads)
         return self.unembedded(reads["in"])

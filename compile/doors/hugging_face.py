@@ -79,7 +79,9 @@ class TuringProgramsForCausalLM(PreTrainedModel, GenerationMixin):
         self.generation_config = GenerationConfig(do_sample=False, use_cache=False)
 
     @classmethod
-    def from_pretrained(cls, pretrained_model_name_or_path: str | Path, *args: Any, **options: Any) -> Any:
+    def from_pretrained(  # type: ignore[override]  # it is ours that decides what is read
+        cls, pretrained_model_name_or_path: str | Path, *args: Any, **options: Any
+    ) -> Any:
         """A folder of ours, or a name on the Hub; every file is checked as `Transformer.from_pretrained` does."""
         return cls.wrap(Transformer.from_pretrained(pretrained_model_name_or_path))
 
@@ -88,7 +90,9 @@ class TuringProgramsForCausalLM(PreTrainedModel, GenerationMixin):
         config = TuringProgramsConfig.from_dict(transformer.config.to_dict())
         return cls(config, transformer).eval()
 
-    def save_pretrained(self, save_directory: str | Path, *args: Any, **options: Any) -> None:
+    def save_pretrained(  # type: ignore[override]
+        self, save_directory: str | Path, *args: Any, **options: Any
+    ) -> None:
         save_for_hugging_face(self.transformer, save_directory)
 
     def forward(
@@ -99,7 +103,7 @@ class TuringProgramsForCausalLM(PreTrainedModel, GenerationMixin):
         logits = self.by_token(self.transformer(rows.tokens))
         logits = rows.back(logits)
         loss = None if labels is None else self.loss_function(logits, labels, vocab_size=self.config.vocab_size)
-        return CausalLMOutput(loss=loss, logits=logits)
+        return CausalLMOutput(loss=loss, logits=logits)  # type: ignore[arg-type]  # any float tensor
 
     def by_token(self, logits: Tensor) -> Tensor:
         """From what our logits stand for to token ids; refusals raise, as `generate` does here."""
@@ -110,7 +114,7 @@ class TuringProgramsForCausalLM(PreTrainedModel, GenerationMixin):
         found[..., list(tokens)] = logits[..., list(places)]
         return found
 
-    def prepare_inputs_for_generation(
+    def prepare_inputs_for_generation(  # type: ignore[override]  # there is no cache to prepare
         self, input_ids: Tensor, attention_mask: Tensor | None = None, **_: Any
     ) -> dict[str, Any]:
         return {"input_ids": input_ids, "attention_mask": attention_mask}

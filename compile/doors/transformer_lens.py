@@ -175,6 +175,7 @@ def native_bridge(model: Transformer) -> TransformerBridge:
         for parameter in native.parameters():
             parameter.zero_()
         native.tok_embed.weight.copy_(model.embed.weight)
+        assert native.pos is not None, "positions are learned"
         native.pos.weight.copy_(model.get_parameter("embed_position.weight"))
         native.head.weight.copy_(model.unembed.weight)
         for layer, block in zip(native.layers, model.blocks, strict=True):
