@@ -20,7 +20,7 @@ class Batch(NamedTuple):
     weights: Reals  # the same: how much it counts in the loss
 
 
-class TokenStream(NamedTuple):
+class SampleStream(NamedTuple):
     """The tokens of samples one after the other, and what is known of each."""
 
     tokens: IntArray
@@ -81,7 +81,7 @@ class Packing:
         weights = (stream.weights[part] * visible).reshape(shape)
         return Batch(tokens[:, :-1], labels[:, 1:], weights[:, 1:])
 
-    def stream(self, rng: np.random.Generator, wanted: int, step: int) -> TokenStream:
+    def stream(self, rng: np.random.Generator, wanted: int, step: int) -> SampleStream:
         """At least `wanted` tokens."""
         parts: list[Samples] = []
         have = 0
@@ -91,7 +91,7 @@ class Packing:
         tokens = np.concatenate([part.tokens for part in parts])
         labels = np.concatenate([part.labels for part in parts])
         weights = np.concatenate([part.weights for part in parts])
-        return TokenStream(tokens, labels, weights, self.visible_since(tokens))
+        return SampleStream(tokens, labels, weights, self.visible_since(tokens))
 
     def visible_since(self, tokens: IntArray) -> IntArray:
         """The beginning of the line before each token's own line: what a token of an answer is made from.

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 
 from experiments.comparison.anatomy import KINDS, PLACES
 from experiments.comparison.sections.pieces import facts, folded, note, swatch, text
@@ -59,15 +59,24 @@ def _piece(name: str, colour: int, count: int, total: int) -> str:
 
 
 def _examples(results: Results) -> str:
-    """Of each kind of error one tape, learned models first; the rest can be unfolded."""
+    machines = {machine["name"]: from_json(machine["machine"]) for machine in results["machines"]}
+
+    def show(machine: Record, family: Family, example: Record) -> str:
+        return example_html(example, machines[machine["name"]], f"{family.label}, {machine['name']}")
+
+    return real_examples(results, show, EXPLANATION)
+
+
+def real_examples(results: Results, show: Callable[[Record, Family, Record], str], explanation: str) -> str:
+    """Of each kind of error one example, learned models first; the rest can be unfolded."""
     shown: dict[tuple[bool, str], str] = {}
     rest = []
     for machine in results["machines"]:
-        known, kinds = from_json(machine["machine"]), {sim["name"]: family_of(sim) for sim in machine["simulators"]}
+        kinds = {sim["name"]: family_of(sim) for sim in machine["simulators"]}
         for row in sorted(machine["anatomy"], key=lambda row: kinds[row["simulator"]].kind == "program"):
             family = kinds[row["simulator"]]
             for example in row["examples"]:
-                made = example_html(example, known, f"{family.label}, {machine['name']}")
+                made = show(machine, family, example)
                 key = (family.kind == "program", example["kind"])
                 if key in shown or len(shown) >= AT_FIRST:
                     rest.append(made)
@@ -76,4 +85,4 @@ def _examples(results: Results) -> str:
     if not shown:
         return ""
     more = folded(f"{len(rest)} more", "".join(rest)) if rest else ""
-    return f"<h3>Real examples</h3>{note(EXPLANATION)}{''.join(shown.values())}{more}"
+    return f"<h3>Real examples</h3>{note(explanation)}{''.join(shown.values())}{more}"

@@ -5,9 +5,9 @@ from __future__ import annotations
 from typing import Any
 
 from experiments.comparison import drawing
-from experiments.comparison.sections.errors import AT_FIRST, places_and_kinds, wrong_by_family
+from experiments.comparison.sections.errors import places_and_kinds, real_examples, wrong_by_family
 from experiments.comparison.sections.pieces import facts, figure, folded, named, note, table, text
-from experiments.comparison.summary import Results, digits, families, family_of, learned_of, lookbacks
+from experiments.comparison.summary import Family, Record, Results, digits, families, family_of, learned_of, lookbacks
 from experiments.comparison.tasks.measure import FAR, KINDS
 from experiments.comparison.tasks.problems import COMPUTED, PLACES
 
@@ -102,24 +102,10 @@ def _by_part(results: Results) -> str:
 
 
 def _examples(results: Results) -> str:
-    """Of each kind of error one line, learned models first; the rest can be unfolded."""
-    shown: dict[tuple[bool, str], str] = {}
-    rest = []
-    for machine in results["machines"]:
-        kinds = {sim["name"]: family_of(sim) for sim in machine["simulators"]}
-        for row in sorted(machine["anatomy"], key=lambda row: kinds[row["simulator"]].kind == "program"):
-            family = kinds[row["simulator"]]
-            for example in row["examples"]:
-                key = (family.kind == "program", example["kind"])
-                made = example_html(example, f"{family.label}, {example['length']} {results['unit']}")
-                if key in shown or len(shown) >= AT_FIRST:
-                    rest.append(made)
-                else:
-                    shown[key] = made
-    if not shown:
-        return ""
-    more = folded(f"{len(rest)} more", "".join(rest)) if rest else ""
-    return f"<h3>Real examples</h3>{note(EXAMPLES)}{''.join(shown.values())}{more}"
+    def show(_: Record, family: Family, example: Record) -> str:
+        return example_html(example, f"{family.label}, {example['length']} {results['unit']}")
+
+    return real_examples(results, show, EXAMPLES)
 
 
 def example_html(example: dict[str, Any], who: str) -> str:
