@@ -32,7 +32,7 @@ class Reach:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class InterventionOutcome:
     """What a model says after every token, `before` and `after` a change; `predicted` by its circuit, where it can."""
 
     before: np.ndarray
@@ -69,9 +69,9 @@ def heads_off(model: Transformer, heads: Iterable[Head]) -> Hooks:
     return {f"blocks.{layer}.attn.hook_z": silence(which) for layer, which in by_layer.items()}
 
 
-def switch_off(model: Transformer, tokens: Sequence[int] | np.ndarray, heads: Iterable[Head]) -> Outcome:
+def switch_off(model: Transformer, tokens: Sequence[int] | np.ndarray, heads: Iterable[Head]) -> InterventionOutcome:
     """The answers with and without these heads."""
-    return Outcome(_answers(model, tokens, {}), _answers(model, tokens, heads_off(model, heads)))
+    return InterventionOutcome(_answers(model, tokens, {}), _answers(model, tokens, heads_off(model, heads)))
 
 
 def patch(
@@ -81,7 +81,7 @@ def patch(
     register: str,
     position: int,
     source_position: int | None = None,
-) -> Outcome:
+) -> InterventionOutcome:
     """The answers on `tokens` when a register holds, at `position`, what it holds in the run on `source`."""
     place = find_register(model, register)
     taken = position if source_position is None else source_position
@@ -90,7 +90,9 @@ def patch(
             raise ValueError(f"position {at} is not one of the {len(row)} positions of {what}.")
     hooks = swap_hooks(model, source, place, position, taken)
     after = _answers(model, tokens, hooks)
-    return Outcome(_answers(model, tokens, {}), after, _predicted(model, tokens, source, place, position, taken))
+    return InterventionOutcome(
+        _answers(model, tokens, {}), after, _predicted(model, tokens, source, place, position, taken)
+    )
 
 
 def swap_hooks(

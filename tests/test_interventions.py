@@ -11,7 +11,7 @@ import torch
 
 from compile import compile_machine, compile_universal, patch, reach, switch_off
 from compile.errors import CompileError
-from compile.interventions import Outcome, find_register, heads_off
+from compile.interventions import InterventionOutcome, find_register, heads_off
 from compile.plan import plan_of, run_plan
 from rasp import TuringMachine
 from rasp.programs.universal import universal_prompt
@@ -94,7 +94,7 @@ def test_a_swapped_answer_is_another_answer() -> None:
     at = int(np.flatnonzero(right[-9:] != theirs[-9:])[0]) + len(right) - 9
     outcome = patch(model, tokens, other, "next 2-gram", at)
     assert outcome.changed.tolist() == [at] and outcome.after[at] == theirs[at] and outcome.as_predicted
-    assert not Outcome(outcome.before, outcome.after, outcome.before).as_predicted
+    assert not InterventionOutcome(outcome.before, outcome.after, outcome.before).as_predicted
 
 
 def test_next_symbol_of_another_run_is_written() -> None:

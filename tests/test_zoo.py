@@ -15,7 +15,7 @@ import pytest
 from typer.testing import CliRunner
 
 from compile.circuits import Circuit, Edge, Patching, Wiring
-from compile.circuits.circuit import Witness, padded
+from compile.circuits.circuit import EdgeWitness, padded
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from experiments.cli import app
@@ -151,7 +151,7 @@ def test_a_circuit_that_lacks_an_edge_is_noticed(induct: ZooModel) -> None:
 
 def test_an_edge_that_changes_nothing_is_noticed(induct: ZooModel) -> None:
     idle, *rest = induct.circuit.idle
-    circuit = Circuit({**induct.circuit.needed, idle: Witness(0, 3)}, (), tuple(rest))
+    circuit = Circuit({**induct.circuit.needed, idle: EdgeWitness(0, 3)}, (), tuple(rest))
     with pytest.raises(WrongAnswer, match="does not show that it is needed"):
         replace(induct, circuit=circuit).check_circuit()
 

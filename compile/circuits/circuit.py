@@ -27,7 +27,7 @@ FORMAT = 1
 
 
 @dataclass(frozen=True)
-class Witness:
+class EdgeWitness:
     """Where cutting an edge changes the answer: the place of an input among the test vectors, and the position."""
 
     input: int
@@ -36,7 +36,7 @@ class Witness:
 
 @dataclass(frozen=True)
 class Circuit:
-    needed: dict[Edge, Witness]
+    needed: dict[Edge, EdgeWitness]
     backup: tuple[Edge, ...]
     idle: tuple[Edge, ...]
 
@@ -95,9 +95,9 @@ class _Run:
         return (self.patching.answers(logits) != self.right) & self.own
 
 
-def _witness(places: dict[Place, int], chosen: Sequence[Place]) -> Witness:
+def _witness(places: dict[Place, int], chosen: Sequence[Place]) -> EdgeWitness:
     number = next(k for k, place in enumerate(chosen) if place in places)
-    return Witness(number, places[chosen[number]])
+    return EdgeWitness(number, places[chosen[number]])
 
 
 def _needed_together(run: _Run, needed: Sequence[Edge], rest: Sequence[Edge]) -> list[Edge]:
@@ -210,7 +210,7 @@ def read_circuit(data: dict[str, Any]) -> Circuit:
         return Edge(entry["from"], entry["to"], entry["port"])
 
     return Circuit(
-        {edge(entry): Witness(*entry["witness"]) for entry in data["edges"]},
+        {edge(entry): EdgeWitness(*entry["witness"]) for entry in data["edges"]},
         tuple(map(edge, data["backup"])),
         tuple(map(edge, data["idle"])),
     )

@@ -20,8 +20,8 @@ from compile.validate import answers
 from experiments.evaluation.shipped import FOLDER as CHECKPOINTS
 from experiments.files import read_json, write_json, write_whole
 from experiments.zoo.cards import card
-from experiments.zoo.catalogue import Entry, catalogue
-from experiments.zoo.compiling import Compiled, compile_entry
+from experiments.zoo.catalogue import ZooEntry, catalogue
+from experiments.zoo.compiling import CompiledEntry, compile_entry
 
 CIRCUIT, VECTORS, SOURCE, MACHINE, CARD = "circuit.json", "vectors.json", "program.py", "machine.json", "README.md"
 MANIFEST, INDEX, LEARNED = "manifest.json", "zoo.json", "learned"
@@ -68,7 +68,7 @@ def write_index(folder: Path) -> None:
     )
 
 
-def build(entry: Entry, folder: Path) -> dict[str, Any]:
+def build(entry: ZooEntry, folder: Path) -> dict[str, Any]:
     """Compile a model, compare it with its program, find its circuit, and write its folder, whole or not at all."""
     compiled = compile_entry(entry)
     batches = [compiled.inputs(seed) for seed in SEEDS]
@@ -100,7 +100,7 @@ def _others(inputs: list[np.ndarray], shown: list[np.ndarray]) -> list[np.ndarra
     return [x for x in inputs if x.tobytes() not in taken][:MORE]
 
 
-def _vectors(compiled: Compiled, inputs: list[np.ndarray]) -> str:
+def _vectors(compiled: CompiledEntry, inputs: list[np.ndarray]) -> str:
     """Inputs with the answer at every position, null where the model refuses; a line each."""
     lines = []
     for tokens in inputs:
@@ -110,7 +110,9 @@ def _vectors(compiled: Compiled, inputs: list[np.ndarray]) -> str:
     return "[\n" + ",\n".join(lines) + "\n]\n"
 
 
-def _manifest(entry: Entry, compiled: Compiled, wiring: Wiring, circuit: Circuit, place: Path) -> dict[str, Any]:
+def _manifest(
+    entry: ZooEntry, compiled: CompiledEntry, wiring: Wiring, circuit: Circuit, place: Path
+) -> dict[str, Any]:
     config = compiled.model.config
     files = {str(p.relative_to(place)): sum_of_file(p) for p in sorted(place.rglob("*")) if p.is_file()}
     whole = hashlib.sha256("".join(f"{name} {found}\n" for name, found in files.items()).encode()).hexdigest()

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from compile.circuits import Circuit, Wiring
 from compile.transformer import Transformer
-from experiments.zoo.catalogue import Entry
+from experiments.zoo.catalogue import ZooEntry
 
 TEMPLATE = """---
 library_name: turing-programs
@@ -47,7 +47,7 @@ changes.
 {twin}"""
 
 
-def card(entry: Entry, model: Transformer, wiring: Wiring, circuit: Circuit) -> str:
+def card(entry: ZooEntry, model: Transformer, wiring: Wiring, circuit: Circuit) -> str:
     config = model.config
     return TEMPLATE.format(
         name=entry.name,

@@ -17,7 +17,7 @@ STEPS, LINES = 8, 8  # that the zoo's machines and texts can count
 
 
 @dataclass(frozen=True)
-class Entry:
+class ZooEntry:
     """A model to be: `recipe` says how it is compiled, `source` is the program's text, `machine` the machine's."""
 
     name: str
@@ -34,16 +34,16 @@ NAMES = {"induct_one": "induct"}  # the library has the better name
 HEADER = "from typing import Any\n\nfrom rasp import *\n\n\n"
 
 
-def _program(function: Callable[[Any], Any], family: str, tokens: int, backend: str, **options: int) -> Entry:
+def _program(function: Callable[[Any], Any], family: str, tokens: int, backend: str, **options: int) -> ZooEntry:
     own = NAMES.get(function.__name__, function.__name__.replace("_", "-"))
     name = own if backend == "hard_alibi" else f"{own}-{backend}"
     recipe = {"kind": "program", "tokens": tokens, "backend": backend, **options}
     text = (inspect.getdoc(function) or "").partition("\n")[0]
     source = inspect.getsource(function)
-    return Entry(name, family, text, recipe, HEADER + source, program=function)
+    return ZooEntry(name, family, text, recipe, HEADER + source, program=function)
 
 
-def _machine(machine: TuringMachine, name: str, description: str, backend: str, **more: Any) -> Entry:
+def _machine(machine: TuringMachine, name: str, description: str, backend: str, **more: Any) -> ZooEntry:
     twin = more.pop("twin", None)
     recipe = {"kind": "machine", "n": more.pop("n", 1), "steps": STEPS, "backend": backend, **more}
     source = (
@@ -52,26 +52,26 @@ def _machine(machine: TuringMachine, name: str, description: str, backend: str, 
         f'def program(x):\n    return next_tokens(x, machine, n={recipe["n"]}, packing="unbounded")\n'
     )
     family = "learned twin" if twin else "machine"
-    return Entry(name, family, description, recipe, source, to_json(machine), twin)
+    return ZooEntry(name, family, description, recipe, source, to_json(machine), twin)
 
 
-def _task(name: str, n: int, twin: str | None) -> Entry:
+def _task(name: str, n: int, twin: str | None) -> ZooEntry:
     source = (
         "from rasp.programs.tasks import task_program\n\n\n"
         f'def program(x):\n    return task_program("{name}").program(x, {n})\n'
     )
     recipe = {"kind": "task", "task": name, "n": n, "lines": LINES, "backend": "hard_alibi"}
-    return Entry(name, "arithmetic", f"the paper's scratchpad of {name}", recipe, source, twin=twin)
+    return ZooEntry(name, "arithmetic", f"the paper's scratchpad of {name}", recipe, source, twin=twin)
 
 
-def _universal(symbols: int, states: int) -> Entry:
+def _universal(symbols: int, states: int) -> ZooEntry:
     source = (
         "from rasp.programs import next_tokens_universal\n\n\n"
         f"def program(x):\n    return next_tokens_universal(x, symbols={symbols}, states={states}, n=1)\n"
     )
     recipe = {"kind": "universal", "symbols": symbols, "states": states, "steps": STEPS, "backend": "hard_alibi"}
     what = f"runs whichever machine of {symbols} symbols and {states} states stands in its prompt"
-    return Entry(f"universal-{symbols}x{states}", "universal", what, recipe, source)
+    return ZooEntry(f"universal-{symbols}x{states}", "universal", what, recipe, source)
 
 
 COUNTS, POSITIONS = {"counts": 10}, {"counts": 10, "positions": 14}
@@ -146,7 +146,7 @@ PROGRAMS: Sequence[tuple[Callable[[Any], Any], str, int, Mapping[str, int]]] = [
 THROUGH_TRACR = (programs.shift_right_1, programs.cumsum_ones, programs.copy_unique, programs.parity)
 
 
-def _entries() -> Iterable[Entry]:
+def _entries() -> Iterable[ZooEntry]:
     for function, family, tokens, options in PROGRAMS:
         yield _program(function, family, tokens, "hard_alibi", **options)
     for function, _, tokens, _ in (row for row in PROGRAMS if row[0] in THROUGH_TRACR):
@@ -162,7 +162,7 @@ def _entries() -> Iterable[Entry]:
     yield from _twins()
 
 
-def _twins() -> Iterable[Entry]:
+def _twins() -> Iterable[ZooEntry]:
     """The machines that shipped checkpoints were trained on."""
     from experiments.evaluation.shipped import FOLDER
     from experiments.files import read_json
@@ -175,7 +175,7 @@ def _twins() -> Iterable[Entry]:
 
 
 @cache
-def catalogue() -> dict[str, Entry]:
+def catalogue() -> dict[str, ZooEntry]:
     return {entry.name: entry for entry in _entries()}
 
 

@@ -18,7 +18,7 @@ from compile.hurting import hurting_inputs
 from compile.machine import sample_traces
 from compile.tasks import sample_run
 from compile.validate import answers, need_equal, need_right
-from experiments.zoo.catalogue import Entry
+from experiments.zoo.catalogue import ZooEntry
 from experiments.zoo.programs import TEXTS
 from rasp import TuringMachine, next_tokens, sep
 from rasp.formats.json import from_json
@@ -33,7 +33,7 @@ RANDOM = 48  # further inputs of a program
 
 
 @dataclass(frozen=True)
-class Compiled:
+class CompiledEntry:
     """A model with the program it was compiled from and examples of what it is for."""
 
     model: Transformer
@@ -71,12 +71,12 @@ class Compiled:
             need_equal(tokens, np.where(over, expected, found), expected)
 
 
-def compile_entry(entry: Entry) -> Compiled:
+def compile_entry(entry: ZooEntry) -> CompiledEntry:
     kinds = {"program": _program, "machine": _machine, "task": _task, "universal": _universal}
     return kinds[entry.recipe["kind"]](entry)
 
 
-def _program(entry: Entry) -> Compiled:
+def _program(entry: ZooEntry) -> CompiledEntry:
     recipe, program = entry.recipe, entry.program
     assert program is not None, "entries of programs have one"
     options = {name: recipe[name] for name in ("counts", "positions") if name in recipe}
@@ -91,7 +91,7 @@ def _program(entry: Entry) -> Compiled:
         texts = [TEXTS[program](rng) for _ in range(RANDOM // 4)] if program in TEXTS else []
         return [*texts, *(_random(rng, recipe["tokens"]) for _ in range(RANDOM))]
 
-    return Compiled(model, program, vocabulary, capacity, examples, longest=longest)
+    return CompiledEntry(model, program, vocabulary, capacity, examples, longest=longest)
 
 
 def _random(rng: np.random.Generator, tokens: int) -> np.ndarray:
@@ -100,13 +100,13 @@ def _random(rng: np.random.Generator, tokens: int) -> np.ndarray:
     return rng.choice(few, size=int(rng.integers(8, 25)))
 
 
-def _machine(entry: Entry) -> Compiled:
+def _machine(entry: ZooEntry) -> CompiledEntry:
     recipe = entry.recipe
     assert entry.machine is not None, "entries of machines have one"
     machine, n, steps, backend = from_json(entry.machine), recipe["n"], recipe["steps"], recipe["backend"]
     options = {name: recipe[name] for name in ("positions",) if name in recipe}
     model = compile_machine(machine, backend, n, steps, check=False, **options)
-    return Compiled(
+    return CompiledEntry(
         model,
         lambda x: next_tokens(x, machine, n, "unbounded"),
         range(machine.base),
@@ -131,11 +131,11 @@ def _traces(machine: TuringMachine, steps: int, seed: int) -> Inputs:
     return found
 
 
-def _task(entry: Entry) -> Compiled:
+def _task(entry: ZooEntry) -> CompiledEntry:
     recipe = entry.recipe
     task = task_program(recipe["task"])
     model = compile_task(recipe["task"], recipe["n"], recipe["lines"], check=False)
-    return Compiled(
+    return CompiledEntry(
         model,
         lambda x: task.program(x, recipe["n"]),
         range(len(task.vocabulary)),
@@ -155,7 +155,7 @@ def _problems(task: TaskProgram, seed: int) -> Inputs:
     return [text_tokens(task.read(text)) for text in texts]
 
 
-def _universal(entry: Entry) -> Compiled:
+def _universal(entry: ZooEntry) -> CompiledEntry:
     recipe = entry.recipe
     symbols, states, steps = recipe["symbols"], recipe["states"], recipe["steps"]
     model = compile_universal(symbols, states, 1, steps, check=False)
@@ -164,7 +164,7 @@ def _universal(entry: Entry) -> Compiled:
         machines = [TuringMachine.random(symbols=symbols, states=states, seed=10 * seed + k) for k in range(8)]
         return [sample_run(machine, steps) for machine in machines]
 
-    return Compiled(
+    return CompiledEntry(
         model,
         lambda x: next_tokens_universal(x, symbols, states, 1),
         range(len(Size(symbols, states).vocabulary)),
@@ -174,4 +174,4 @@ def _universal(entry: Entry) -> Compiled:
     )
 
 
-__all__ = ["CompileError", "Compiled", "compile_entry"]
+__all__ = ["CompileError", "CompiledEntry", "compile_entry"]
