@@ -12,7 +12,7 @@ the program, token by token, on runs that keep and that break the hypotheses.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import SupportsIndex
 
@@ -34,8 +34,12 @@ class Repeat:
     gram: Gram
 
     def __str__(self) -> str:
+        return self.told(str)
+
+    def told(self, name: Callable[[int], str]) -> str:
+        """In words, with the tokens as the machine names them."""
         return (
-            f"tape {self.step} holds the {len(self.gram)}-gram {' '.join(map(str, self.gram))} twice, "
+            f"tape {self.step} holds the {len(self.gram)}-gram {' '.join(map(name, self.gram))} twice, "
             f"at positions {self.first} and {self.second}"
         )
 
@@ -73,8 +77,11 @@ class StoredPair:
     value: int
 
     def __str__(self) -> str:
-        gram = " ".join(map(str, self.gram)) or "sep"
-        return f"tape {self.step}: {gram} (ending at {self.position}) -> {self.value}"
+        return self.told(str)
+
+    def told(self, name: Callable[[int], str]) -> str:
+        gram = " ".join(map(name, self.gram)) or "sep"
+        return f"tape {self.step}: {gram} (ending at {self.position}) -> {name(self.value)}"
 
 
 @dataclass(frozen=True)
@@ -99,9 +106,14 @@ class WrongStep:
         return self.answered.value
 
     def __str__(self) -> str:
+        return self.told(str)
+
+    def told(self, name: Callable[[int], str]) -> str:
+        """In words, with the tokens as the machine names them."""
         return (
-            f"step {self.step} goes wrong at token {self.asked.position + 1} of its tape: {self.predicted} instead of "
-            f"{self.expected}, because key {self.key} is stored twice: [{self.asked}] and [{self.answered}]"
+            f"step {self.step} goes wrong at token {self.asked.position + 1} of its tape: {name(self.predicted)} "
+            f"instead of {name(self.expected)}, because key {self.key} is stored twice: [{self.asked.told(name)}] and "
+            f"[{self.answered.told(name)}]"
         )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -165,7 +166,7 @@ def _tape_lines(found: Counterexample) -> Iterator[str]:
     machine = found.run.machine
     yield "tapes ([state:symbol under the head]):"
     for step, tape in enumerate(split_tapes(found.trace)):
-        yield f"  step {step}: {machine.format_tape(tape)}    tokens {' '.join(map(str, tape))}"
+        yield f"  step {step}: {machine.format_tape(tape)}    tokens {' '.join(machine.vocabulary[t] for t in tape)}"
 
 
 def _verdict_lines(found: Counterexample) -> Iterator[str]:
@@ -174,12 +175,10 @@ def _verdict_lines(found: Counterexample) -> Iterator[str]:
     if found.program is not None:
         name = found.run.machine.vocabulary
         expected, given = found.trace[found.program + 1], found.predicted[found.program]
-        yield (
-            f"                  it writes {given} ({_named(name, given)}) where {expected} "
-            f"({_named(name, expected)}) belongs"
-        )
+        yield f"                  it writes {_named(name, given)} where {_named(name, expected)} belongs"
     why = first_wrong_step(found.run.machine, found.run.tape, found.run.steps, found.n, found.packing)
-    yield f"because: {why or f'no tape it writes repeats a {found.n + 1}-gram, and no two keys collide'}"
+    reason = why.told(partial(_named, found.run.machine.vocabulary)) if why is not None else None
+    yield f"because: {reason or f'no tape it writes repeats a {found.n + 1}-gram, and no two keys collide'}"
 
 
 def _says(found: Counterexample, position: int | None) -> str:
@@ -190,4 +189,4 @@ def _says(found: Counterexample, position: int | None) -> str:
 
 
 def _named(vocabulary: Any, token: int) -> str:
-    return vocabulary[token] if 0 <= token < len(vocabulary) else "no token"
+    return vocabulary[token] if 0 <= token < len(vocabulary) else f"{token}, which is no token,"

@@ -43,6 +43,8 @@ def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs train tm-tiny  ·  "
         "turing-programs train tm-cpu --machine-seed 3 --minutes 20  ·  "
+        "turing-programs train tm-cpu --machine my.json  ·  "
+        "turing-programs train addition-cpu --task my.py:Reversal  ·  "
         "turing-programs train tm-cpu --resume  ·  turing-programs train paper-addition --dry-run  ·  "
         "torchrun --nproc_per_node 2 -m experiments.cli train tm-cpu"
     )(train)
@@ -57,6 +59,10 @@ def train(
     seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Of weights and data.")] = None,
     machine_seed: Annotated[int | None, typer.Option(min=0, max=MOST, help="Which random machine, of tm-*.")] = None,
     batch: Annotated[int | None, typer.Option(help="Rows of a step.")] = None,
+    machine: Annotated[str | None, typer.Option(help="The machine to learn, as for `run`: a file, a name, ...")] = None,
+    task: Annotated[
+        str | None, typer.Option(help="A task of your own, FILE.py:CLASS, with this preset's model.")
+    ] = None,
     accumulate: Annotated[int | None, typer.Option(help="Parts of a step, one after the other: less memory.")] = None,
     context: Annotated[int | None, typer.Option(help="Tokens of a row.")] = None,
     lengths: Annotated[str | None, typer.Option(help="Training lengths, such as 2-20.")] = None,
@@ -78,6 +84,8 @@ def train(
     variation = Variation(
         seed=seed,
         machine_seed=machine_seed,
+        machine=machine,
+        task=task,
         batch=batch,
         accumulate=accumulate,
         context=context,

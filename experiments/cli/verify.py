@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -18,20 +18,30 @@ from experiments.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from proofs_check.one_machine import TapeReport
     from proofs_check.sampled.report import Report
 
 
 def register(app: typer.Typer) -> None:
     app.command(
         epilog="Examples:  turing-programs verify  ·  turing-programs verify -m 1000000 --n 2 --length 5:50  ·  "
-        "turing-programs verify --steps 64 --resume long.journal"
+        "turing-programs verify --steps 64 --resume long.journal  ·  turing-programs verify my.json --length 4:12"
     )(verify)
     app.command(
         epilog="Examples:  turing-programs exhaust  ·  turing-programs exhaust --symbols 1 --states 2 --length 6 --n 2"
+        "  ·  turing-programs exhaust my.json --length 4"
     )(exhaust)
 
 
-MachinesOption = Annotated[int, typer.Option("--machines", "-m", help="How many random machines.")]
+OwnMachine = Annotated[
+    str | None,
+    typer.Argument(help="Check this machine, as for `run`, instead of random ones or of all.", show_default=False),
+]
+MachinesOption = Annotated[
+    int, typer.Option("--machines", "-m", min=1, help="How many random machines; of one machine, random tapes.")
+]
 SymbolsOption = Annotated[int, typer.Option(help="Symbols of each machine.")]
 StatesOption = Annotated[int, typer.Option(help="States of each machine.")]
 LengthOption = Annotated[str, typer.Option("--length", "-l", help="Cells of each tape, or LEAST:MOST.")]
@@ -52,6 +62,7 @@ ReportOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also 
 
 
 def verify(
+    machine: OwnMachine = None,
     machines: MachinesOption = 100_000,
     symbols: SymbolsOption = 12,
     states: StatesOption = 16,
@@ -70,10 +81,15 @@ def verify(
     output: ReportOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check the theorem on random machines: is the program wrong exactly where the theorem says, and nowhere else?
+    """Check the theorem on random machines, or on random tapes of one: is the program wrong exactly where the theorem
+    says, and nowhere else?
 
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
+    if machine is not None:
+        asked = MachineCheck(machine, n, packing, program, output)
+        _check_machine(asked, json, tapes=machines, lengths=_lengths(length), steps=steps, seed=seed, engine=engine)
+        return
     from experiments.verifications import VerificationRequest, run_verification
     from proofs_check.sampled.report import Sweep
 
@@ -105,6 +121,46 @@ def verify(
         raise typer.Exit(1)
 
 
+class MachineCheck(NamedTuple):
+    machine: str
+    n: int
+    packing: str
+    program: str | None
+    output: Path | None = None
+
+
+def _check_machine(asked: MachineCheck, json: bool, **tapes: Any) -> None:
+    """The machine that a person named, on random tapes (`lengths` says so) or on all."""
+    import json as jsonlib
+
+    from experiments.files import need_output
+    from experiments.machines import read_machine
+    from proofs_check.one_machine import exhaust_machine, verify_machine
+    from rasp.files import write_whole
+
+    need_output(asked.output, (".json", ".txt"))
+    check: Callable[..., TapeReport] = verify_machine if "lengths" in tapes else exhaust_machine
+    with progress_bar("tapes") as progress:
+        report = check(
+            read_machine(asked.machine),
+            n=asked.n,
+            packing=asked.packing,
+            program=asked.program,
+            progress=progress,
+            **tapes,
+        )
+    found = {**report.to_json(), "versions": versions()}
+    if asked.output is not None:
+        as_json = asked.output.suffix == ".json"
+        write_whole(asked.output, jsonlib.dumps(found, indent=2) if as_json else report.render() + "\n")
+    if json:
+        print_json(found)
+    else:
+        print_verdict(report.render(), report.holds)
+    if not report.holds:
+        raise typer.Exit(1)
+
+
 def _corner_line(name: str, report: Report) -> str:
     s, t = report.sweep, report.tally
     return (
@@ -124,6 +180,7 @@ def _lengths(text: str) -> tuple[int, int]:
 
 
 def exhaust(
+    machine: OwnMachine = None,
     symbols: SymbolsOption = 2,
     states: StatesOption = 2,
     length: Annotated[int, typer.Option("--length", "-l", help="Every tape of up to this many cells.")] = 3,
@@ -133,10 +190,13 @@ def exhaust(
     program: ProgramOption = None,
     json: JsonOption = False,
 ) -> None:
-    """Check the theorem on every machine of a size and every tape up to a length: nothing is left out.
+    """Check the theorem on every machine of a size, or on one, and every tape up to a length: nothing is left out.
 
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
+    if machine is not None:
+        _check_machine(MachineCheck(machine, n, packing, program), json, length=length, steps=steps)
+        return
     from dataclasses import asdict
 
     from proofs_check.exhaustive import every_machine

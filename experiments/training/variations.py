@@ -8,9 +8,11 @@ from typing import Any
 
 from experiments.evaluation.shipped import FOLDER
 from experiments.schedule import Schedule
-from experiments.tasks import TuringRasp
+from experiments.tasks import MACHINE, TuringPaper, TuringRasp
 from experiments.tasks.base import LONGEST
 from experiments.training.recipe import Recipe
+from rasp import load_machine
+from rasp.formats.json import to_json
 
 FRESH: dict[str, Any] = {"start": ""}  # of a model that is too different to go on from another
 
@@ -21,6 +23,8 @@ class Variation:
 
     seed: int | None = None
     machine_seed: int | None = None
+    machine: str | None = None  # as for `run`; the recipe holds the machine itself
+    task: str | None = None  # a person's own, FILE.py:CLASS
     batch: int | None = None
     accumulate: int | None = None
     context: int | None = None
@@ -35,7 +39,13 @@ class Variation:
         varied = recipe.changed(**{name: value for name, value in plain.items() if value is not None})
         if self.lengths is not None:
             varied = with_lengths(varied, self.lengths)
+        if self.task is not None:
+            varied = with_task(varied, self.task)
+        if self.machine is not None:
+            varied = with_machine(varied, self.machine)
         if self.machine_seed is not None:
+            if self.machine is not None:
+                raise ValueError("--machine and --machine-seed both say which machine; give one of them")
             varied = varied.changed(task={**varied.task, "machine_seed": self.machine_seed})
         varied = varied if self.scratchpad else without_scratchpad(varied)
         varied.make_task()  # refuses what this task does not have
@@ -48,6 +58,21 @@ def with_lengths(recipe: Recipe, lengths: tuple[int, int]) -> Recipe:
     """The same recipe on shorter or longer problems; it is tried at the same multiples of the longest."""
     probes = (min(max(1, round(probe * lengths[1] / recipe.lengths[1])), LONGEST) for probe in recipe.probes)
     return recipe.changed(lengths=lengths, probes=tuple(dict.fromkeys(probes)))
+
+
+def with_machine(recipe: Recipe, name: str) -> Recipe:
+    """The same recipe on another machine, which it holds as JSON: nothing else is needed to train it again."""
+    if not isinstance(recipe.make_task(), TuringRasp | TuringPaper):
+        raise ValueError("--machine is for presets that train on Turing machines, such as tm-cpu")
+    task = {key: value for key, value in recipe.task.items() if key not in MACHINE}
+    return recipe.changed(task={**task, "machine": to_json(load_machine(name))}, **FRESH)
+
+
+def with_task(recipe: Recipe, name: str) -> Recipe:
+    """The same recipe on a person's own task, FILE.py:CLASS; what the preset's own practice asks for is left out."""
+    from experiments.tasks import own_task_name
+
+    return recipe.changed(task={"name": own_task_name(name)}, practice={}, **FRESH)
 
 
 def with_steps(recipe: Recipe, steps: int) -> Recipe:
