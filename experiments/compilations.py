@@ -64,6 +64,17 @@ class Compilation:
     seconds: float
 
     @property
+    def decoding(self) -> dict[str, Any]:
+        """The engine of long texts, with the largest share of attention that it leaves out; or why it is torch."""
+        from compile.sparse import NotSparse
+        from compile.transformer.engines import looked_up_by
+
+        found = looked_up_by(self.model)
+        if isinstance(found, NotSparse):
+            return {"engine": "torch", "reason": str(found)}
+        return {"engine": "sparse", "left_out": max((bound.total for bound in found.bounds), default=0.0)}
+
+    @property
     def report(self) -> dict[str, Any]:
         request, model = self.request, self.model
         return {
@@ -77,6 +88,7 @@ class Compilation:
             "parameters": model.parameter_count(),
             "nonzero": model.nonzero_count(),
             "seconds": self.seconds,
+            "decoding": self.decoding,
             "summary": [row._asdict() for row in model.summary()],
             "output": str(request.output) if request.output else None,
             "versions": versions(),

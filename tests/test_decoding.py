@@ -24,7 +24,7 @@ from compile.sparse.bounds import check_bounds
 from compile.transformer import one_row
 from compile.transformer.engines import looked_up_by
 from experiments import playback
-from experiments.engine_agreement import Agreement, Subject, check_agreement, compare, subjects
+from experiments.engine_agreement import CompiledMachine, EngineAgreement, check_agreement, compare, subjects
 from experiments.playback import PlaybackRequest, play, play_request
 from rasp import TuringMachine, kqv, leq, sep
 
@@ -185,8 +185,8 @@ def test_the_agreement_covers_all_machines_sizes_and_layouts() -> None:
 
 def test_a_disagreement_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     machine, model = compiled("hard_alibi", 1)
-    subject, texts = Subject("random:5x4:1", "hard_alibi", 1, 40), [machine.trace(prompt_of(machine)[:-1], 12)]
-    found = Agreement(0)
+    subject, texts = CompiledMachine("random:5x4:1", "hard_alibi", 1, 40), [machine.trace(prompt_of(machine)[:-1], 12)]
+    found = EngineAgreement(0)
     compare(subject, model, texts, found)
     assert found.tokens == len(texts[0]) and not found.disagreements
     engine = looked_up_by(model)

@@ -17,7 +17,9 @@ from compiled_programs import PROGRAMS
 from compile import CapacityError, Transformer, compile_machine, compile_program, compile_universal
 from compile.sparse import NotSparse, SparseEngine
 from compile.sparse import memory as memories
+from compile.sparse.check import check_plan
 from compile.sparse.plan import make_plan
+from compile.transformer import files
 from compile.transformer.files import InvalidModel, fill_nonzeros
 from rasp import TuringMachine, equals, generate, kqv, leq, next_tokens, sep
 from rasp.programs.universal import universal_prompt
@@ -224,11 +226,16 @@ def _dropped_head(engine: SparseEngine) -> None:
     _exchange(engine, 0, out=replace(layer.out, values=values))
 
 
-def _doubled_nonzero(engine: SparseEngine) -> None:
+def _doubled_nonzero(engine: SparseEngine, at: int = 0) -> None:
+    layer = engine.weights.layers[1]
+    values = layer.project.values.copy()
+    values[at] *= 2
+    _exchange(engine, 1, project=replace(layer.project, values=values))
+
+
+def _doubled_window(engine: SparseEngine) -> None:
     layer = engine.weights.layers[0]
-    values = layer.down.values.copy()
-    values[: len(values) // 2] *= 2
-    _exchange(engine, 0, down=replace(layer.down, values=values))
+    _exchange(engine, 0, out=replace(layer.out, values=layer.out.values * np.where(layer.out.rows == 9, 2, 1)))
 
 
 def _missing_staircase(engine: SparseEngine) -> None:
@@ -242,7 +249,7 @@ def _exchange(engine: SparseEngine, layer: int, **parts: Any) -> None:
     engine.plan = make_plan(engine.weights)
 
 
-@pytest.mark.parametrize("spoil", [_wrong_index, _dropped_head, _doubled_nonzero, _missing_staircase])
+@pytest.mark.parametrize("spoil", [_wrong_index, _dropped_head, _doubled_nonzero, _doubled_window, _missing_staircase])
 def test_a_wrong_engine_differs_or_stops(spoil: Any) -> None:
     machine, model = compiled(3, 2, "lean", 1)
     engine = sparse(model)
@@ -256,13 +263,45 @@ def test_a_wrong_engine_differs_or_stops(spoil: Any) -> None:
     assert found != model.predict(text).tolist()
 
 
+MATRICES = [(0, "project"), (0, "out"), (0, "up"), (0, "down"), (1, "project"), (1, "out")]
+
+
+@pytest.mark.parametrize(("layer", "name"), MATRICES)
+def test_any_nonzero_that_is_not_the_models_is_seen_when_it_is_read(layer: int, name: str) -> None:
+    """Whether or not a text would show it: each one doubled, and each one in a wrong row."""
+    _, model = compiled(3, 2, "lean", 1)
+    arrays = {key: p.numpy() for key, p in model.state_dict().items()}
+    engine = sparse(model)
+    check_plan(engine.plan, engine.weights, arrays)
+    columns = getattr(engine.weights.layers[layer], name)
+    stage = 4 * layer + ("project", "out", "up", "down").index(name)
+    first = int(engine.plan.start[engine.plan.column[stage]])
+    entries = range(first, first + len(columns.values))
+    rows = len(np.unique(columns.rows)) + 1
+    for at in entries if len(entries) < 100 else entries[:: len(entries) // 100]:
+        values, places = engine.plan.values.copy(), engine.plan.rows.copy()
+        values[at] *= 2
+        places[at] = (places[at] + 1) % rows if places[at] + 1 < rows else places[at] - 1
+        for wrong in (engine.plan._replace(values=values), engine.plan._replace(rows=places)):
+            with pytest.raises(NotSparse, match=f"blocks.{layer}.*laid out wrongly"):
+                check_plan(wrong, engine.weights, arrays)
+
+
+def test_a_dropped_head_is_seen_when_the_model_is_read() -> None:
+    _, model = compiled(3, 2, "lean", 1)
+    engine, arrays = sparse(model), {key: p.numpy() for key, p in model.state_dict().items()}
+    _dropped_head(engine)
+    with pytest.raises(NotSparse, match="blocks.0.attn.out was laid out wrongly"):
+        check_plan(engine.plan, engine.weights, arrays)
+
+
 # --- files ------------------------------------------------------------------------------------------------------------
 
 
 def test_a_saved_model_is_small_and_runs_without_torch(tmp_path: Path) -> None:
     machine, model = compiled(12, 16, "lean", 2)
     model.save_pretrained(tmp_path)
-    assert (tmp_path / "model.safetensors").stat().st_size < 1_000_000 < 4 * model.parameter_count()
+    assert sum(file.stat().st_size for file in tmp_path.iterdir()) < 1_000_000 < 4 * model.parameter_count()
     text = machine.trace(random_tape(machine, 8, np.random.default_rng(0)), 9)
     again = Transformer.from_pretrained(tmp_path)
     assert all(torch.equal(p, q) for p, q in zip(model.parameters(), again.parameters(), strict=True))
@@ -273,6 +312,17 @@ def test_a_saved_model_is_small_and_runs_without_torch(tmp_path: Path) -> None:
     )
     said = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True).stdout
     assert said.strip() == str(model.predict(text).tolist())
+
+
+def test_dense_files_are_read_by_both_engines(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    machine, model = compiled(3, 2, "lean", 1)
+    monkeypatch.setattr(files, "MOST_NONZERO", -1)
+    model.save_pretrained(tmp_path)
+    assert (tmp_path / "model.safetensors").stat().st_size > 4 * model.parameter_count()
+    text = machine.trace(random_tape(machine, 6, np.random.default_rng(0)), 9)
+    expected = model.predict(text).tolist()
+    assert SparseEngine.load(tmp_path).predict(text).tolist() == expected
+    assert Transformer.from_pretrained(tmp_path).predict(text, engine="sparse").tolist() == expected
 
 
 def test_nonzeros_out_of_place_are_refused() -> None:

@@ -11,6 +11,7 @@ import numpy as np
 
 from compile.errors import REFUSED, CapacityError
 from compile.sparse.bounds import check_bounds
+from compile.sparse.check import check_plan
 from compile.sparse.memory import Memory
 from compile.sparse.plan import make_plan
 from compile.sparse.weights import sparse_weights, weight_shapes
@@ -24,6 +25,7 @@ class SparseEngine:
         self.config = config
         self.weights = sparse_weights(config, arrays)
         self.plan = make_plan(self.weights)
+        check_plan(self.plan, self.weights, arrays)
         starts = self.memory().state.start_level  # the same for every sequence
         self.bounds = check_bounds([layer.scores for layer in self.weights.layers], starts)
 

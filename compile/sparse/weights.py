@@ -59,6 +59,7 @@ class SparseLayer:
     up_bias: FloatArray
     down: Columns
     down_bias: FloatArray
+    plain: IntArray  # the units that `up` and `down` hold: all but those of staircases
     staircases: tuple[Staircase, ...]
     scores: tuple[HeadScores | None, ...]  # per head; None: a window
 
@@ -188,6 +189,7 @@ def _layer(arrays: Arrays, path: str, windows: Any, start: int, groups: list[Int
         up_bias=up_bias[plain],
         down=Columns.of(down[:, plain]),
         down_bias=_get(arrays, f"{path}.mlp.down.bias") if has_mlp else np.zeros(d_model),
+        plain=plain,
         staircases=staircases,
         scores=tuple(
             None if w is not None else head_scores(f[0], f[1], parts[:2, h], biases[:2, h], groups)

@@ -93,5 +93,11 @@ def _print(compiled: Compilation) -> None:
         f"{report['backend']}: {report['layers']} layers, heads {report['heads']}, d_model {report['d_model']}, "
         f"{report['parameters']:,} parameters ({report['nonzero']:,} not zero), {report['seconds']:.1f} s"
     )
+    decoding = report["decoding"]
+    console.print(
+        f"decoded through torch: {decoding['reason']}"
+        if decoding["engine"] == "torch"
+        else f"decoded by looking up (sparse), leaving out at most {decoding['left_out']:.0e} of any attention"
+    )
     if report["output"] is not None:
         typer.echo(f"wrote {report['output']}")
