@@ -18,7 +18,7 @@ from rasp import TuringMachine, kqv, named, run, sel_width, select, shift_right,
 from rasp.engines.hashtable import clear, get_mean, get_total, new_table, put_count, put_max, put_mean, put_min
 from rasp.engines.jit import Kernel, cache_folder, jit
 from rasp.engines.turing import predict, tables_of, turing_graph, turing_kernel
-from rasp.machine_code import MAGIC, CheckedFiles
+from rasp.machine_code import MAGIC, CheckedFiles, compiled
 from rasp.scalar import Table
 
 SIZE = {"symbols": 3, "states": 2}
@@ -312,6 +312,29 @@ def test_damaged_machine_code_is_never_unpickled(fresh_cache: Path) -> None:
         assert str(kept.parent) in done.stderr and "damaged" in done.stderr
         assert kept.read_bytes()[: len(MAGIC)] == MAGIC and not (fresh_cache / "pwned").exists()
     assert run_apart(fresh_cache).stderr == "", "written again"
+
+
+def test_machine_code_belongs_to_the_functions_and_numbers_it_uses() -> None:
+    """They may come from other files, which say nothing when this one is the same."""
+
+    def made(factor: float, helper: Any) -> bytes:
+        scope: dict[str, Any] = {"FACTOR": factor, "helper": helper}
+        code = compile("def twice(x):\n    return helper(x) * FACTOR\n", __file__, "exec")
+        exec(code, scope)
+        return compiled(scope["twice"])._cache._cache_file.stamp
+
+    one, other = compiled(_add_one), compiled(_add_two)
+    other._cache._cache_file.stamp = b"of another source"
+    stamps = [made(2.0, one), made(2.0, one), made(3.0, one), made(2.0, other)]
+    assert stamps[0] == stamps[1] and len(set(stamps)) == 3
+
+
+def _add_one(x: int) -> int:
+    return x + 1
+
+
+def _add_two(x: int) -> int:
+    return x + 2
 
 
 def test_machine_code_of_another_source_is_compiled_again(tmp_path: Path) -> None:

@@ -226,16 +226,11 @@ def _dropped_head(engine: SparseEngine) -> None:
     _exchange(engine, 0, out=replace(layer.out, values=values))
 
 
-def _doubled_nonzero(engine: SparseEngine, at: int = 0) -> None:
+def _doubled_nonzero(engine: SparseEngine) -> None:
     layer = engine.weights.layers[1]
     values = layer.project.values.copy()
-    values[at] *= 2
+    values[0] *= 2
     _exchange(engine, 1, project=replace(layer.project, values=values))
-
-
-def _doubled_window(engine: SparseEngine) -> None:
-    layer = engine.weights.layers[0]
-    _exchange(engine, 0, out=replace(layer.out, values=layer.out.values * np.where(layer.out.rows == 9, 2, 1)))
 
 
 def _missing_staircase(engine: SparseEngine) -> None:
@@ -249,7 +244,7 @@ def _exchange(engine: SparseEngine, layer: int, **parts: Any) -> None:
     engine.plan = make_plan(engine.weights)
 
 
-@pytest.mark.parametrize("spoil", [_wrong_index, _dropped_head, _doubled_nonzero, _doubled_window, _missing_staircase])
+@pytest.mark.parametrize("spoil", [_wrong_index, _dropped_head, _doubled_nonzero, _missing_staircase])
 def test_a_wrong_engine_differs_or_stops(spoil: Any) -> None:
     machine, model = compiled(3, 2, "lean", 1)
     engine = sparse(model)
