@@ -132,7 +132,8 @@ def theorem_holds() -> str:
 
 
 def lemma_is_proved() -> str:
-    from proofs_check.symbolic.lemmas import check, lemma
+    from proofs_check.symbolic.checking import check
+    from proofs_check.symbolic.lemmas import lemma
 
     outcome = check(lemma("where"))
     if outcome.result != "proved":

@@ -55,8 +55,7 @@ class Verification:
 def run_verification(request: VerificationRequest, progress: Progress = lambda *_: None) -> Verification:
     need_output(request.output, (".json", ".txt"))
     sweep = replace(request.sweep, chunk=chunk_size(request.engine))
-    corners = request.corners and not sweep.program
-    total = sweep.machines + corners * CORNER_MACHINES * len(CORNERS)
+    total = sweep.machines + request.corners * CORNER_MACHINES * len(CORNERS)
     report = run_sweep(
         sweep,
         request.engine,
@@ -67,11 +66,12 @@ def run_verification(request: VerificationRequest, progress: Progress = lambda *
         progress=lambda done, _: progress(done, total),
     )
     unusual = {}
-    if corners:
+    if request.corners:
         unusual = verify_corners(
             CORNER_MACHINES,
             sweep.seed,
             progress=lambda done, _: progress(sweep.machines + done * CORNER_MACHINES, total),
+            program=sweep.program or None,
         )
     found = Verification(report, unusual)
     if request.output is not None:

@@ -8,7 +8,6 @@ import os
 import pickle
 import re
 import warnings
-from functools import partial
 from pathlib import Path
 
 import pytest
@@ -16,6 +15,7 @@ import pytest
 from proofs_check.formal import check as formal
 from proofs_check.formal.check import CoqMissing, FormalReport, check, find_coqc, in_order, proof_files, write_proof
 from proofs_check.formal.generate import NotInModel, traced_file, traced_sizes
+from proofs_check.symbolic.mutants import MUTANTS
 from rasp.programs import turing
 
 if find_coqc() is None:
@@ -44,7 +44,8 @@ CLAIMED = (
     "the_sharp_theorem", "no_bound", "the_first_wrong_token", "predicts_largest", "the_bound_is_exact",
     "the_packing_ends", "graph_on_whole_numbers", "graph_on_64_bits", "the_sharp_theorem_64", "the_size",
     "DeBruijn.tags_exist", "Tags.every_machine_simulated", "UniversalMachine.universal_is_next_tokens",
-    "hypotheses_hold", "a_tape_repeats", "a_tape_does_not", "paper_model", "unbounded_model", "paper_sizes",
+    "hypotheses_hold", "a_tape_repeats", "a_tape_does_not", "paper_model", "unbounded_model", "tuple_model",
+    "paper_sizes", "tuple_sizes",
     "texts_agree",
 )  # fmt: skip
 
@@ -75,6 +76,14 @@ def test_every_claim_says_where_it_is_proved_and_of_what() -> None:
     assert {file for file, *_ in stated} <= set(proof_files())
 
 
+def test_every_lemma_that_the_document_names_is_stated_where_it_says() -> None:
+    document = Path(formal.__file__).parents[2] / "docs" / "theorem.md"
+    named = re.findall(r"\[`(\w+)`\]\(\.\./proofs_check/formal/(\w+)\.v\)", document.read_text())
+    assert len(named) > 25
+    stated = {name: formal._STATED.findall(text) for name, text in proof_files().items()}
+    assert [(lemma, file) for lemma, file in named if lemma not in stated.get(file, ())] == []
+
+
 def test_the_traced_program_grows_by_18_nodes_for_each_n() -> None:
     for packing, sizes in traced_sizes().items():
         assert sizes == [201 + 18 * n for n in range(1, 9)], packing
@@ -92,6 +101,7 @@ MOVED = {
     "a separator does not hide what lies before it": "hash_n_gram",
     "the hash is in base 32 whatever the alphabet": "hash_n_gram",
     "the mean of the matches is taken": "next_tokens paper 1",
+    "what lies before a separator is seen by tuples": "n_gram",
     "one position too many is filled": "prefix_fill",
 }
 
@@ -101,12 +111,7 @@ MOVED = {
 def test_a_wrong_program_is_not_the_model_and_coq_names_what_moved(
     mutant: str, proof: tuple[FormalReport, Path], tmp_path: Path
 ) -> None:
-    pytest.importorskip("z3")
-    from proofs_check.symbolic.mutants import MUTANTS
-
-    report = check(
-        of=lambda name: partial(MUTANTS[mutant].call, name), only=["Traced"], folder=tmp_path, reuse=proof[1]
-    )
+    report = check(of=MUTANTS[mutant].functions.__getitem__, only=["Traced"], folder=tmp_path, reuse=proof[1])
     assert not report.all_proved
     assert len(report.trouble) == 1
     assert report.trouble[0].startswith(f"{MOVED[mutant]} moved: "), report.trouble
@@ -134,7 +139,7 @@ WRONG = {
         "right_iff_not_outbid",
     ),
     "words of 63 bits": ("Words", "mod 18446744073709551616", "mod 9223372036854775808", "wrap64_is"),
-    "one node more": ("Graph", "199 + 2 * packs k + 18 * n", "200 + 2 * packs k + 18 * n", "size_linear"),
+    "one node more": ("Graph", "(program k n) = 201 + 18 * n", "(program k n) = 202 + 18 * n", "size_linear"),
     "both grams are followed by 5": ("Collision", "else if c =? 4 + n then 4", "else if c =? 4 + n then 5", ""),
 }  # fmt: skip
 
@@ -221,3 +226,24 @@ def test_prove_formal_without_coq_is_refused(
     assert ended.value.code == 2
     assert "apt-get install coq" in told.err
     assert told.out == ""
+
+
+def test_without_coq_all_else_is_proved_and_one_line_says_what_is_missing(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], tmp_path: Path
+) -> None:
+    from experiments.cli import main
+    from proofs_check.symbolic import certificates, proving
+
+    monkeypatch.setattr(proving, "LEMMAS", proving.LEMMAS[:1])
+    monkeypatch.setattr(certificates, "LEMMAS", certificates.LEMMAS[:1])
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.setattr("sys.argv", ["turing-programs", "prove", "--certificate", str(tmp_path)])
+    with pytest.raises(SystemExit) as ended:
+        main()
+    told = capsys.readouterr()
+    assert ended.value.code in (0, None)
+    assert [line for line in told.err.splitlines() if "coq" in line] == [
+        f"{formal.MISSING}; the claims it proves for every machine and length were left out"
+    ]
+    assert "every lemma is proved" in told.out and "Coq files" in told.out
+    assert {"where-000.smt2", "Theorem.v", "Traced.v", "order.txt"} <= {path.name for path in tmp_path.iterdir()}

@@ -3,13 +3,20 @@
 from __future__ import annotations
 
 import json
+from concurrent.futures import ThreadPoolExecutor
+from threading import Event
 
+import numpy as np
 import pytest
 
 from proofs_check.sampled.corners import SHOWS_IN
-from proofs_check.symbolic.lemmas import LEMMAS, PRINTED, Lemma, Program, Query, check, lemma, run_query
+from proofs_check.symbolic.checking import Lemma, Query, check
+from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.mutants import CONCERNS, MUTANTS, mutants_of
+from proofs_check.symbolic.program import PRINTED, Program
 from proofs_check.symbolic.proving import prove
+from proofs_check.symbolic.runs import run_query
+from rasp import TuringMachine
 from rasp.programs import turing
 
 PAIRS = [(one.name, mutant.name) for one in LEMMAS for mutant in mutants_of(one.name)]
@@ -40,13 +47,35 @@ def test_the_mean_of_the_matches_is_wrong_on_the_same_runs() -> None:
     assert check(short, MUTANTS["the mean of the matches is taken"]).result == "proved"
 
 
-def test_exchanged_parts_are_put_back() -> None:
+def test_a_program_with_other_parts_leaves_the_module_alone() -> None:
     before = dict(vars(turing))
     with pytest.raises(ZeroDivisionError):
-        Program("breaks", {"where": lambda *_: 1 // 0}).call("where", 1, 2, 3)
+        Program("breaks", {"where": lambda *_: 1 // 0}).call("select_move_token", *np.eye(2, dtype=int))
     for mutant in MUTANTS.values():
         next(lemma("one-step-n1").build(mutant))
     assert dict(vars(turing)) == before
+    with pytest.raises(ValueError, match="has no wear to exchange"):
+        Program("misspelt", {"wear": None})
+
+
+def test_right_and_wrong_programs_run_side_by_side() -> None:
+    """A part waits until the printed program has run in another thread: neither sees the other's parts."""
+    machine = TuringMachine.random(symbols=2, states=2, seed=0)
+    x = np.asarray(machine.trace([1, 4, 6, 2], 3))[:-1]
+    alone = PRINTED.call("next_tokens", x, machine)
+    inside, done = Event(), Event()
+
+    def patient(from_left: object, from_right: object) -> object:
+        inside.set()
+        assert done.wait(60)
+        return MUTANTS["the head never moves"].parts["select_move_token"](from_left, from_right)
+
+    with ThreadPoolExecutor(1) as pool:
+        wrong = pool.submit(Program("patient", {"select_move_token": patient}).call, "next_tokens", x, machine)
+        assert inside.wait(60)
+        beside = PRINTED.call("next_tokens", x, machine)
+        done.set()
+        assert np.array_equal(beside, alone) and not np.array_equal(wrong.result(), alone)
 
 
 def test_a_witness_reads() -> None:
@@ -58,6 +87,11 @@ def test_a_witness_reads() -> None:
 def test_a_solver_that_gives_up_proves_nothing() -> None:
     outcome = check(lemma("keys"), timeout=0.001)
     assert outcome.result == "unknown"
+
+
+def test_a_lemma_that_asks_nothing_proves_nothing() -> None:
+    outcome = check(Lemma("empty", "", "", lambda _: iter(())))
+    assert (outcome.result, str(outcome.witness)) == ("unknown", "no formula was built")
 
 
 def test_a_claim_that_something_happens_needs_a_solution() -> None:

@@ -10,7 +10,9 @@ import z3
 from hypothesis import given
 from hypothesis import strategies as st
 
-from proofs_check.symbolic.lemmas import PRINTED, run_query
+from proofs_check.symbolic import sequences
+from proofs_check.symbolic.program import PRINTED
+from proofs_check.symbolic.runs import run_query
 from proofs_check.symbolic.sequences import AnyLength, Lookup, Terms
 from proofs_check.symbolic.terms import BITS, NoMeaning, known, number, term
 from proofs_check.symbolic.unknown import FAR, Place, UnknownMachine, UnknownTape, Window, possible_ways
@@ -128,6 +130,17 @@ def test_a_local_sequence_is_the_program_at_a_position() -> None:
     solver.add(*(items(number(i)) == token for i, token in enumerate(trace)))
     for i, expected in enumerate(next_tape(Plain(trace), 2, machine)):
         assert solver.check(p == i, out != expected) == z3.unsat
+
+
+def test_a_solver_that_does_not_know_where_attention_looks_is_not_taken_for_nowhere(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(sequences, "_DISTANCES", {})
+    monkeypatch.setattr(z3.Solver, "check", lambda *_: z3.unknown)
+    monkeypatch.setattr(z3.Solver, "reason_unknown", lambda _: "gave up")
+    x = AnyLength().sequence("x")
+    with pytest.raises(NoMeaning, match="does not find out where a selector looks .gave up"):
+        library.shift_right(x, 3).at(9)
 
 
 def test_attention_to_a_distance_is_recognised_and_other_attention_is_kept() -> None:

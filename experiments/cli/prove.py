@@ -76,23 +76,26 @@ def _print_proofs(proofs: Proofs, request: ProofRequest) -> None:
 
 
 def _table(proofs: Proofs) -> Table:
+    """One row for each claim. "all": everything its second line names; "any length": the same, about one place or two."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "claim, and for what", "by", "result", "seconds", "wrong programs"):
+    for heading in ("name", "claim, and for what", "proved for", "by", "result", "seconds", "wrong programs"):
         table.add_column(heading, justify="right" if heading == "seconds" else "left")
     for claim in proofs.theorems.claims if proofs.theorems else ():
         style = "green" if claim.result == "proved" else "bold red"
         resting = "rests on Coq alone" if claim.assumptions == "closed" else f"rests on {claim.assumptions}"
         words = Text(f"{claim.claim}\n").append(claim.scope, style="dim")
-        table.add_row(claim.theorem, words, "Coq", Text(claim.result, style), f"{claim.seconds:.2f}", resting)
+        result = Text(claim.result, style)
+        table.add_row(claim.theorem, words, claim.kind, "Coq", result, f"{claim.seconds:.2f}", resting)
     for row in proofs.lemmas.lemmas:
         style = "green" if row.result == "proved" else "bold red"
         caught = f"{row.mutants_caught} of {len(row.mutants)} refuted" if row.mutants else ""
         words = Text(f"{row.claim}\n").append(row.scope, style="dim")
-        table.add_row(row.name, words, "z3", Text(row.result, style), f"{row.seconds:.2f}", caught)
+        solvers = "z3" if row.confirmed is None else f"z3; cvc5 {row.confirmed} of {row.queries}"
+        table.add_row(row.name, words, row.kind, solvers, Text(row.result, style), f"{row.seconds:.2f}", caught)
         if row.witness:
             table.add_row("", Text(row.witness))
     return table

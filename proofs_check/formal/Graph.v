@@ -168,19 +168,44 @@ Fixpoint hash_loop (n out before shifted : nat) : builder nat :=
   end.
 Definition hash_n_gram (x n : nat) : builder nat :=
   before <- is_sep x ;; shifted <- shift_right x 1 ;; hash_loop n x before shifted.
-Definition hash_n_gram_iter (k : packing) (x n : nat) : builder (list nat) :=
-  s <- is_sep x ;; count <- cumsum s ;; gram <- hash_n_gram x n ;;
-  match k with
-  | Paper => r <- emit (Map (Bin Add (Arg 0) (Bin Mul (Power n) (Arg 1))) [count; gram]) ;; ret [r]
-  | Unbounded => r <- emit (Map (Bin Add (Arg 1) (Bin Mul (Power (n + 1)) (Arg 0))) [count; gram]) ;; ret [r]
-  | Tuple => ret [count; gram]
+Fixpoint tokens_before (n before shifted : nat) : builder (list nat) :=
+  match n with
+  | 0 => ret []
+  | S n => new <- is_sep shifted ;; before <- bor new before ;;
+           token <- emit (Map (Bin Mul (Arg 0) (Bin Sub (Const 1) (Arg 1))) [shifted; before]) ;;
+           shifted <- shift_right shifted 1 ;; tokens <- tokens_before n before shifted ;; ret (token :: tokens)
   end.
-Definition same_key (k : packing) : expr :=
-  match k with Tuple => Bin And (Bin Eq (Arg 0) (Arg 2)) (Bin Eq (Arg 1) (Arg 3)) | _ => equals end.
+Definition n_gram (x n : nat) : builder (list nat) :=
+  before <- is_sep x ;; shifted <- shift_right x 1 ;; tokens <- tokens_before n before shifted ;; ret (x :: tokens).
+Definition packed (k : packing) (n count gram : nat) : builder (list nat) :=
+  let high := fun m a b => Map (Bin Add (Arg a) (Bin Mul (Power m) (Arg b))) [count; gram] in
+  r <- emit (match k with Paper => high n 0 1 | _ => high (n + 1) 1 0 end) ;; ret [r].
+Definition hash_n_gram_iter (k : packing) (x n : nat) : builder (list nat) :=
+  s <- is_sep x ;; count <- cumsum s ;;
+  match k with
+  | Tuple => gram <- n_gram x n ;; ret (count :: gram)
+  | _ => gram <- hash_n_gram x n ;; packed k n count gram
+  end.
+
+(* the look-up: a conjunction of equalities, part by part *)
+Fixpoint all_equal (m i : nat) : expr :=             (* the first i + 1 of m keys equal their queries *)
+  match i with
+  | 0 => Bin Eq (Arg 0) (Arg m)
+  | S j => Bin And (all_equal m j) (Bin Eq (Arg i) (Arg (m + i)))
+  end.
+Fixpoint join (ks qs : list nat) (more : list (nat * nat)) (s : nat) : builder nat :=
+  match more with
+  | [] => ret s
+  | (k, q) :: more => _one <- emit (Select [k] [q] equals) ;;
+      let ks := ks ++ [k] in let qs := qs ++ [q] in
+      s <- emit (Select ks qs (all_equal (length ks) (length ks - 1))) ;; join ks qs more s
+  end.
+Definition select_all (k q : nat) (more : list (nat * nat)) : builder nat :=
+  s <- emit (Select [k] [q] equals) ;; join [k] [q] more s.
 Definition next_tokens (k : packing) (n x : nat) : builder nat :=
   tape <- next_tape x 2 ;; late <- next_tape x 3 ;; key_tape <- prefix_fill late 2 3 ;;
   key <- hash_n_gram_iter k key_tape n ;; query <- hash_n_gram_iter k x n ;;
-  s <- emit (Select key query (same_key k)) ;; emit (Aggr Max s tape 0).
+  s <- select_all (hd 0 key) (hd 0 query) (combine (tl key) (tl query)) ;; emit (Aggr Max s tape 0).
 
 (* a function of so many sequences as a graph, with its results *)
 Definition inputs (arity : nat) : graph := map Input (seq 0 arity).
@@ -209,23 +234,68 @@ Proof.
 Qed.
 Lemma size_next_tape x s : size (Build.next_tape x s) 84. Proof. exact (fun k => eq_refl). Qed.
 Lemma size_prefix_fill x n v : size (Build.prefix_fill x n v) 10. Proof. exact (fun k => eq_refl). Qed.
-Definition packs (k : packing) := match k with Tuple => 0 | _ => 1 end.
-Lemma size_keys k x n : size (Build.hash_n_gram_iter k x n) (9 + 9 * n + packs k).
+(* A key that names so many parts adds so many nodes; every packing pays for its parts once, in the key or in the look-up. *)
+Definition keys {A} (b : Build.builder (list A)) (c parts : nat) : Prop :=
+  forall k, length (fst (b k)) = c /\ length (snd (b k)) = parts.
+Lemma keys_bind {A C} (b : Build.builder A) (f : A -> Build.builder (list C)) c d parts :
+  size b c -> (forall a, keys (f a) d parts) -> keys (Build.bind b f) (c + d) parts.
 Proof.
-  replace (9 + 9 * n + packs k) with (1 + (2 + ((1 + (5 + 9 * n)) + packs k))) by lia. unfold Build.hash_n_gram_iter.
-  apply size_bind; [apply size_emit | intros]. apply size_bind; [exact (fun k => eq_refl) | intros].
-  apply size_bind; [unfold Build.hash_n_gram; apply size_bind; [apply size_emit | intros]; apply size_bind;
-    [apply size_shift | intros; apply size_hash_loop] | intros].
-  destruct k; exact (fun k => eq_refl).
+  intros Hb Hf k. unfold Build.bind. specialize (Hb k). destruct (b k) as [l a]. simpl in *. specialize (Hf a (k + length l)).
+  destruct (f a (k + length l)) as [r e]. simpl in *. rewrite app_length. lia.
+Qed.
+Lemma keys_cons {A} (b : Build.builder (list A)) (a : A) c parts :
+  keys b c parts -> keys (Build.bind b (fun l => Build.ret (a :: l))) c (S parts).
+Proof.
+  intros Hb k. unfold Build.bind, Build.ret. specialize (Hb k). destruct (b k) as [g l]. simpl in *. rewrite app_nil_r. lia.
+Qed.
+Lemma size_keys_bind {A C} (b : Build.builder (list A)) (f : list A -> Build.builder C) c d parts :
+  keys b c parts -> (forall l, length l = parts -> size (f l) d) -> size (Build.bind b f) (c + d).
+Proof.
+  intros Hb Hf k. unfold Build.bind. specialize (Hb k). destruct (b k) as [g l]. simpl in *.
+  specialize (Hf l ltac:(lia) (k + length g)). destruct (f l (k + length g)). simpl in *. rewrite app_length. lia.
+Qed.
+Lemma keys_before n : forall b s, keys (Build.tokens_before n b s) (8 * n) n.
+Proof.
+  induction n; intros; [intros k; auto |]. replace (8 * S n) with (1 + (1 + (1 + (5 + 8 * n)))) by lia.
+  simpl Build.tokens_before. repeat (apply keys_bind; [first [apply size_emit | apply size_shift] | intros]).
+  apply keys_cons, IHn.
+Qed.
+Definition parts (k : packing) (n : nat) := match k with Tuple => n + 2 | _ => 1 end.
+Lemma size_keys k x n : keys (Build.hash_n_gram_iter k x n) (11 + 9 * n - parts k n) (parts k n).
+Proof.
+  assert (P : forall c gram, keys (Build.packed k n c gram) 1 1) by (intros c gram i; destruct k; auto).
+  assert (H : size (Build.hash_n_gram x n) (1 + (5 + 9 * n))).
+  { apply size_bind; [apply size_emit | intros]. apply size_bind; [apply size_shift | intros; apply size_hash_loop]. }
+  assert (G : keys (Build.n_gram x n) (1 + (5 + 8 * n)) (S n)).
+  { apply keys_bind; [apply size_emit | intros]. apply keys_bind; [apply size_shift | intros]. apply keys_cons, keys_before. }
+  assert (C : forall s, size (Build.cumsum s) 2) by (intros s i; reflexivity).
+  unfold Build.hash_n_gram_iter. destruct k; simpl parts.
+  1, 2: replace (11 + 9 * n - 1) with (1 + (2 + ((1 + (5 + 9 * n)) + 1))) by lia.
+  3: replace (11 + 9 * n - (n + 2)) with (1 + (2 + (1 + (5 + 8 * n)))) by lia; replace (n + 2) with (S (S n)) by lia.
+  all: apply keys_bind; [apply size_emit | intros]; apply keys_bind; [apply C | intros].
+  1, 2: apply keys_bind; [exact H | intros; apply P].
+  apply keys_cons, G.
+Qed.
+Lemma size_join more : forall ks qs s, size (Build.join ks qs more s) (2 * length more).
+Proof.
+  induction more as [| [k q] more IH]; intros; [apply size_ret |].
+  replace (2 * length ((k, q) :: more)) with (1 + (1 + 2 * length more)) by (simpl; lia).
+  simpl Build.join. do 2 (apply size_bind; [apply size_emit | intros]). apply IH.
 Qed.
 
-Theorem size_linear k n : length (program k n) = 199 + 2 * packs k + 18 * n.
+Lemma tl_length (l : list nat) : length (tl l) = length l - 1. Proof. destruct l; simpl; lia. Qed.
+
+Theorem size_linear k n : length (program k n) = 201 + 18 * n.
 Proof.
-  unfold program, Build.graph_of.
-  assert (S : size (Build.next_tokens k n 0) (84 + (84 + (10 + ((9 + 9 * n + packs k) + ((9 + 9 * n + packs k) + (1 + 1))))))).
-  { unfold Build.next_tokens. apply size_bind; [apply size_next_tape | intros].
-    apply size_bind; [apply size_next_tape | intros]. apply size_bind; [apply size_prefix_fill | intros].
-    apply size_bind; [apply size_keys | intros]. apply size_bind; [apply size_keys | intros].
-    apply size_bind; [apply size_emit | intros; apply size_emit]. }
-  specialize (S 1). destruct (Build.next_tokens k n 0 1). simpl in *. lia.
+  unfold program, Build.graph_of. set (p := parts k n). assert (Hp : 1 <= p <= n + 2) by (unfold p; destruct k; simpl; lia).
+  assert (S : size (Build.next_tokens k n 0)
+    (84 + (84 + (10 + ((11 + 9 * n - p) + ((11 + 9 * n - p) + ((1 + 2 * (p - 1)) + 1))))))).
+  { unfold Build.next_tokens. do 2 (apply size_bind; [apply size_next_tape | intros]).
+    apply size_bind; [apply size_prefix_fill | intros].
+    eapply size_keys_bind; [apply size_keys | intros key Hk]. eapply size_keys_bind; [apply size_keys | intros query Hq].
+    apply size_bind; [| intros; apply size_emit].
+    replace (p - 1) with (length (combine (tl key) (tl query))) by (rewrite combine_length, !tl_length, Hk, Hq; apply Nat.min_id).
+    unfold Build.select_all. apply size_bind; [apply size_emit | intros; apply size_join]. }
+  specialize (S 1). destruct (Build.next_tokens k n 0 1) as [g o]. cbn [fst] in *.
+  rewrite app_length. change (length (Build.inputs 1)) with 1. lia.
 Qed.

@@ -38,6 +38,18 @@ Definition right_on (t : nat) : Prop := forall i, t * w - 1 <= i < t * w - 1 + w
 Lemma count_cell t c : c < w - 1 -> count x (t * w + c) = t.
 Proof. intros Hc. pose proof (count_x (t * w + c)). nia. Qed.
 
+(* After the last token of the first tape nothing is found but places before any tape: the keys there have seen a
+   separator, and this place has not. *)
+Lemma after_first_tape : out (w - 2) = 0.
+Proof.
+  apply Nat.le_0_r. unfold Lookup.out. rewrite kqv_max_0. apply max_le. intros v Hv. apply in_map_iff in Hv as (j & <- & Hj).
+  apply matching_spec in Hj as [Hj E]. destruct (Nat.lt_ge_cases j 2); [rewrite V_early by auto; lia | exfalso].
+  rewrite (key_K B w n k T x) with (K := K) in E by assumption.
+  pose proof (count_x (w - 2)). pose proof (count_x (j + w - 3)). pose proof (power_2 B n B2 n1).
+  assert (count x (w - 2) = 0 /\ count x (j + w - 3) = 1) as [C D] by nia.
+  destruct (key_inj B w n k T x w4 n1 B2 x_at below (w - 2) (j + w - 3)) as [F _]; [lia | exact E | lia].
+Qed.
+
 (* two places of one tape with the same gram part before the separator, and the smaller is outbid *)
 Lemma twins t : right_on (S t) -> forall r a b, r + b = w - 2 -> n <= a -> a < b ->
   (forall m, m <= n -> T (S t) (a - m) = T (S t) (b - m)) -> False.
@@ -175,6 +187,13 @@ Proof.
     { exists ((i + 1) / w - 1). pose proof (Nat.div_mod (i + 1) w ltac:(lia)). pose proof (Nat.mod_upper_bound (i + 1) w ltac:(lia)).
       set (q := (i + 1) / w) in *. assert (1 <= q) by nia. assert (q <= t) by nia. replace (S (q - 1)) with q by lia. nia. }
     apply (R s); [intros P; specialize (Hb P); lia | apply N; lia | exact Hsi].
+Qed.
+
+(* The prompt may end with the last token of the first tape: the separator after it is predicted, always. *)
+Theorem separator_follows k n : 1 <= n -> program k n trace (w - 2) = sep.
+Proof.
+  intros Hn. pose proof run_w4 as W. pose proof run_B.
+  exact (after_first_tape B w n k T trace W Hn ltac:(lia) run_at run_below run_sep _ _ run_K_early run_K_late run_V_early).
 Qed.
 
 (* A text written by the program after a prompt is right up to P if and only if every prediction on the true text is. *)

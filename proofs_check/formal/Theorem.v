@@ -56,6 +56,13 @@ Corollary no_bound k n t g : k <> Paper -> 1 <= n -> writes k n g ->
   ((forall p, p < (t + 1) * w -> g p = text p) <-> (forall s, 1 <= s <= t -> ~ repeats n s)).
 Proof. intros Hk Hn G. apply (the_sharp_theorem k); auto. contradiction. Qed.
 
+(* A prompt without its separator will do: that it comes next is always predicted. *)
+Theorem the_separator_follows k n : 1 <= n -> program_of k n text (w - 2) = sep.
+Proof.
+  intros Hn. destruct m as [B st sym ns ny mv H1 H2 H3 H4 H5 H6 H7 H8 H9 H10 H11]. destruct r as [w T0 h W].
+  exact (separator_follows B st sym ns ny mv H1 H2 H3 H4 H5 H6 H7 H8 H9 w T0 h W k n Hn).
+Qed.
+
 (* ---- any horizon ------------------------------------------------------------------------------------------------- *)
 Theorem the_first_wrong_token k n g i : 1 <= n -> w - 1 <= i -> writes k n g ->
   let outbid i := exists j, w - 1 <= j /\ count text j <= count text i /\ key k n j = key k n i /\ text (i + 1) < text (j + 1) in
@@ -97,8 +104,8 @@ Proof.
 Qed.
 End Claims.
 
-Theorem the_size k n : k <> Tuple -> length (program k n) = 201 + 18 * n.
-Proof. intros Hk. rewrite size_linear. destruct k; [reflexivity | reflexivity | contradiction]. Qed.
+Theorem the_size k n : length (program k n) = 201 + 18 * n.
+Proof. apply size_linear. Qed.
 
 (* ---- the bound of the paper's packing is exact, for every n ------------------------------------------------------- *)
 Theorem the_bound_is_exact n : 1 <= n ->
@@ -118,6 +125,8 @@ Qed.
 Print Assumptions the_sharp_theorem.
 (** [Sharp.v] as a tuple, or with the count on top, the key sets no limit to the number of steps | every machine, tape, n >= 1 and number of steps *)
 Print Assumptions no_bound.
+(** [Sharp.v] after the first tape the program predicts its separator: a prompt may leave it out | every machine, tape, n >= 1 and packing *)
+Print Assumptions the_separator_follows.
 (** [Tokens.v] a key of the count and each token for itself, as packing="tuple" has it, makes the same predictions as a pair of count and hash | every machine, text of tokens and n *)
 Print Assumptions Tokens.next_tokens_of_tokens.
 (** [Horizon.v] the first wrong token is the first whose key is held by a place on its tape or an earlier one that is followed by a larger token | every machine, tape, n >= 1, packing and horizon *)
@@ -134,7 +143,7 @@ Print Assumptions graph_on_whole_numbers.
 Print Assumptions graph_on_64_bits.
 (** [Running.v] the graph on int64, run on its own output, writes the trace iff no gram repeats | every machine, tape, n >= 1 and packing within key_fits; t <= base**n for the paper's *)
 Print Assumptions the_sharp_theorem_64.
-(** [Graph.v] the program has 201 + 18 n nodes | every n, paper and unbounded packing *)
+(** [Graph.v] the program has 201 + 18 n nodes | every n and packing *)
 Print Assumptions the_size.
 (** [DeBruijn.v] k tags make a row of k**(n+1) + n cells that repeats no (n+1)-gram | every k >= 1 and n *)
 Print Assumptions DeBruijn.tags_exist.

@@ -17,22 +17,6 @@ Definition mask (x b v : nat) : builder nat := filler <- emit (Full (Z.of_nat v)
 Definition shift_or (d x n : nat) : builder nat :=
   i <- emit Indices ;; k <- emit (Map (plus n) [i]) ;; q <- emit Indices ;;
   s <- emit (Select [k] [q] equals) ;; emit (Aggr Mean s x (Z.of_nat d)).
-(* the first i + 1 of m keys equal their queries *)
-Fixpoint all_equal (m i : nat) : expr :=
-  match i with
-  | 0 => Bin Eq (Arg 0) (Arg m)
-  | S j => Bin And (all_equal m j) (Bin Eq (Arg i) (Arg (m + i)))
-  end.
-(* a conjunction of equalities, key by key *)
-Fixpoint join (ks qs : list nat) (more : list (nat * nat)) (s : nat) : builder nat :=
-  match more with
-  | [] => ret s
-  | (k, q) :: more => _one <- emit (Select [k] [q] equals) ;;
-      let ks := ks ++ [k] in let qs := qs ++ [q] in
-      s <- emit (Select ks qs (all_equal (length ks) (length ks - 1))) ;; join ks qs more s
-  end.
-Definition select_all (k q : nat) (more : list (nat * nat)) : builder nat :=
-  s <- emit (Select [k] [q] equals) ;; join [k] [q] more s.
 Definition is_state : expr :=
   Bin And (Bin Lt (Arg 0) (Const (Z.of_nat (4 + symbols + states)))) (Bin Ge (Arg 0) (Const (Z.of_nat (4 + symbols)))).
 

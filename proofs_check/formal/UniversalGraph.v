@@ -8,23 +8,6 @@ From Coq Require Import Arith Lia List Bool ZArith.
 Import ListNotations.
 Require Import Rasp Machine Program Lookup Graph Words Tags Universal UniversalBuild.
 
-(* a function that names the last node it adds *)
-Definition names_last (b : Build.builder nat) : Prop := forall k, S (snd (b k)) = k + length (fst (b k)).
-Lemma names_last_emit nd : names_last (Build.emit nd).
-Proof. intros k. simpl. lia. Qed.
-Lemma names_last_bind {A} (b : Build.builder A) f : (forall a, names_last (f a)) -> names_last (Build.bind b f).
-Proof.
-  intros Hf i. unfold Build.bind. destruct (b i) as [g a]. specialize (Hf a (i + length g)).
-  destruct (f a (i + length g)) as [h c]. simpl in *. rewrite app_length. lia.
-Qed.
-Lemma reduce_largest l : reduce Max 0 (map Z.of_nat l) = Z.of_nat (largest l).
-Proof.
-  destruct l as [| a l]; [reflexivity |].
-  assert (E : fold_right Z.max (Z.of_nat a) (map Z.of_nat l) = Z.max (Z.of_nat a) (Z.of_nat (largest l))).
-  { induction l; simpl; [lia |]. rewrite IHl. fold (largest l). lia. }
-  cbn [map reduce]. rewrite E. simpl. fold (largest l). lia.
-Qed.
-
 (* ---- running it -------------------------------------------------------------------------------------------------- *)
 Section Run.
 Variable wrap : Z -> Z.
@@ -89,96 +72,6 @@ Proof.
   intros A Bb K. unfold BuildUniversal.mask. pose proof (extends_refl env) as X.
   step. apply do_full. intros f e1 E1 F. keep E1.
   eapply do_where; [exact Bb | exact A | exact F |]. intros r e2 E2 R. finish K.
-Qed.
-
-(* a conjunction of equalities *)
-Lemma ev_all_equal (ks qs : list Z) : length ks = length qs -> forall i, i < length ks ->
-  ev wrap B st ns ny mv (ks ++ qs) (BuildUniversal.all_equal (length ks) i) =
-  truth (forallb (fun t => (nth t ks 0 =? nth t qs 0)%Z) (seq 0 (S i))).
-Proof.
-  intros Hl.
-  assert (K : forall t, t < length ks -> nth t (ks ++ qs) 0%Z = nth t ks 0%Z) by (intros; apply app_nth1; auto).
-  assert (Q : forall t, nth (length ks + t) (ks ++ qs) 0%Z = nth t qs 0%Z)
-    by (intros; rewrite app_nth2 by lia; f_equal; lia).
-  induction i; intros Hi.
-  - simpl. rewrite K by auto. rewrite andb_true_r. specialize (Q 0). rewrite Nat.add_0_r in Q. rewrite Q. auto.
-  - cbn [BuildUniversal.all_equal ev operate]. rewrite IHi by lia. rewrite K, Q by auto.
-    rewrite (seq_S (S i)), forallb_app. simpl. rewrite andb_true_r.
-    destruct (forallb _ (seq 1 i)), (nth 0 ks 0 =? nth 0 qs 0)%Z, (nth (S i) ks 0 =? nth (S i) qs 0)%Z; reflexivity.
-Qed.
-Lemma same_key_all_equal (ks qs : list sequence) j q : ks <> [] -> length ks = length qs ->
-  negb (ev wrap B st ns ny mv (map (fun s => s j) (map (fun f => nats f) ks) ++ map (fun s => s q) (map (fun f => nats f) qs))
-    (BuildUniversal.all_equal (length ks) (length ks - 1)) =? 0)%Z = same_key ks qs j q.
-Proof.
-  intros Hn Hl. assert (0 < length ks) by (destruct ks; simpl; [tauto | lia]).
-  match goal with |- context [ev _ _ _ _ _ _ (?a ++ ?b) _] => remember a as kz eqn:Ek; remember b as qz eqn:Eq end.
-  assert (Lk : length kz = length ks) by (rewrite Ek, !map_length; auto).
-  assert (Lq : length qz = length qs) by (rewrite Eq, !map_length; auto).
-  assert (Nk : forall t, nth t kz 0%Z = Z.of_nat (nth t (map (fun s => s j) ks) 0)).
-  { intros t. rewrite Ek, map_map. rewrite <- (map_nth Z.of_nat), map_map. auto. }
-  assert (Nq : forall t, nth t qz 0%Z = Z.of_nat (nth t (map (fun s => s q) qs) 0)).
-  { intros t. rewrite Eq, map_map. rewrite <- (map_nth Z.of_nat), map_map. auto. }
-  rewrite <- Lk, ev_all_equal by lia. rewrite nonzero_truth. clear Ek Eq.
-  apply eq_true_iff_eq. rewrite same_key_spec, forallb_forall by auto. split.
-  - intros E. apply nth_ext with (d := 0) (d' := 0); rewrite !map_length; auto. intros t Ht.
-    assert (t < length kz) by (rewrite Lk; exact Ht). specialize (E t ltac:(apply in_seq; lia)). apply Z.eqb_eq in E. rewrite Nk, Nq in E. apply Nat2Z.inj, E.
-  - intros E t _. rewrite Nk, Nq, E. apply Z.eqb_refl.
-Qed.
-Lemma map_fst_combine {A C} (a : list A) (c : list C) : length a = length c -> map fst (combine a c) = a.
-Proof. revert c. induction a; destruct c; simpl; intros E; try discriminate; auto. f_equal. auto. Qed.
-Lemma map_snd_combine {A C} (a : list A) (c : list C) : length a = length c -> map snd (combine a c) = c.
-Proof. revert c. induction a; destruct c; simpl; intros E; try discriminate; auto. f_equal. auto. Qed.
-Lemma same_lengths {A C} (P : A -> C -> Prop) a c : Forall2 P a c -> length a = length c.
-Proof. intros F. induction F; simpl; auto. Qed.
-Lemma do_join Q : forall more env ks qs s (fks fqs : list sequence) (fmore : list (sequence * sequence)), fks <> [] -> length fks = length fqs ->
-  Forall2 (holds env) ks (map (fun f => nats f) fks) -> Forall2 (holds env) qs (map (fun f => nats f) fqs) ->
-  Forall2 (holds env) (map fst more) (map (fun f => nats (fst f)) fmore) ->
-  Forall2 (holds env) (map snd more) (map (fun f => nats (snd f)) fmore) ->
-  picks env s (matching fks fqs) ->
-  (forall s env', extends env env' -> picks env' s (matching (fks ++ map fst fmore) (fqs ++ map snd fmore)) -> Q s env') ->
-  wp (BuildUniversal.join ks qs more s) env Q.
-Proof.
-  induction more as [| [k q] more IH]; intros env ks qs s fks fqs fmore Hn Hl Fk Fq Mk Mq P K.
-  - destruct fmore; [| inversion Mk]. simpl in K. rewrite !app_nil_r in K. apply wp_ret, K; auto using extends_refl.
-  - destruct fmore as [| [fk fq] fmore]; [inversion Mk |]. simpl in Mk, Mq.
-    inversion Mk as [| ? ? ? ? Hk Mk']; subst. inversion Mq as [| ? ? ? ? Hq Mq']; subst. clear Mk Mq.
-    pose proof (extends_refl env) as X. cbn [BuildUniversal.join].
-    step. apply do_select with (kss := [nats fk]) (qss := [nats fq]) (pred := fun j q => fk j =? fq q); [ready | ready | |].
-    { intros a b Hab. simpl. rewrite nonzero_truth. apply eqb_of_nat. }
-    intros one e1 E1 _. clear P. keep E1.
-    assert (Lk : length ks = length fks) by (apply same_lengths in Fk; rewrite map_length in Fk; auto).
-    assert (Fk' : Forall2 (holds e1) (ks ++ [k]) (map (fun f => nats f) (fks ++ [fk])))
-      by (rewrite map_app; apply Forall2_app; auto; simpl; ready).
-    assert (Fq' : Forall2 (holds e1) (qs ++ [q]) (map (fun f => nats f) (fqs ++ [fq])))
-      by (rewrite map_app; apply Forall2_app; auto; simpl; ready).
-    step. eapply do_select with (pred := same_key (fks ++ [fk]) (fqs ++ [fq])); [exact Fk' | exact Fq' | |].
-    { intros a b Hab. replace (length (ks ++ [k])) with (length (fks ++ [fk])) by (rewrite !app_length; simpl; lia).
-      apply same_key_all_equal; [destruct fks; discriminate | rewrite !app_length; simpl; lia]. }
-    intros s' e2 E2 S'. keep E2.
-    eapply IH with (fks := fks ++ [fk]) (fqs := fqs ++ [fq]) (fmore := fmore); eauto.
-    + destruct fks; discriminate.
-    + rewrite !app_length. simpl. lia.
-    + intros s2 e3 E3 P. simpl in K. rewrite <- !app_assoc in P. apply K; [eapply extends_trans; eassumption | exact P].
-Qed.
-Lemma do_select_all env Q k q more (fk fq : sequence) (fmore : list (sequence * sequence)) : is env k fk -> is env q fq ->
-  Forall2 (holds env) (map fst more) (map (fun f => nats (fst f)) fmore) ->
-  Forall2 (holds env) (map snd more) (map (fun f => nats (snd f)) fmore) ->
-  (forall s env', extends env env' -> picks env' s (matching (fk :: map fst fmore) (fq :: map snd fmore)) -> Q s env') ->
-  wp (BuildUniversal.select_all k q more) env Q.
-Proof.
-  intros Hk Hq Mk Mq K. unfold BuildUniversal.select_all. pose proof (extends_refl env) as X.
-  step. apply do_select with (kss := [nats fk]) (qss := [nats fq]) (pred := same_key [fk] [fq]); [ready | ready | |].
-  { intros a b Hab. simpl. rewrite nonzero_truth. unfold same_key. simpl. rewrite andb_true_r. apply eqb_of_nat. }
-  intros s e1 E1 S. keep E1.
-  eapply do_join with (fks := [fk]) (fqs := [fq]) (fmore := fmore); auto; try discriminate; try (simpl; ready; fail); eauto.
-  intros s2 e2 E2 P. finish K.
-Qed.
-Lemma do_max env Q s v ks qs fv : picks env s (matching ks qs) -> is env v fv ->
-  (forall j env', extends env env' -> is env' j (kqv_max ks qs fv 0) -> Q j env') -> wp (Build.emit (Aggr Max s v 0)) env Q.
-Proof.
-  intros S V K. eapply do_aggr with (g := nats (kqv_max ks qs fv 0)); [exact S | exact V | | | exact K].
-  - intros q j Hq Hj. apply filter_In in Hj as [Hj _]. apply in_seq in Hj. lia.
-  - intros q Hq. rewrite kqv_max_0, <- map_map with (g := Z.of_nat). apply reduce_largest.
 Qed.
 
 (* ---- the rules, the next tape, the grams ------------------------------------------------------------------------- *)
@@ -256,7 +149,7 @@ Proof.
   intros Hs Hc F K. unfold BuildUniversal.next_tape. pose proof (extends_refl env) as X.
   step. eapply do_get_next; [exact Hs | exact Hc | exact F |]. intros h x m e1 E1 Hh Hx Hm. apply (rule_grow _ _ _ _ E1) in F. keep E1.
   step. eapply (do_get_next _ _ _ _ _ _ (s - 1)); [lia | exact Hc | exact F |]. intros h2 x2 m2 e2 E2 Hh2 Hx2 Hm2. keep E2.
-  eapply (do_move_head wrap M fits B st ns ny mv text ltac:(lia));
+  eapply (do_move_head wrap B st ns ny mv text M fits ltac:(lia));
     [exact Hh | exact Hx | exact Hm | exact Hh2 | exact Hx2 | exact Hm2 |]. intros j e3 E3 J. finish K.
 Qed.
 
@@ -302,7 +195,7 @@ Proof.
   step. eapply do_look_up; [exact Hx | exact Hc |]. intros f e5 E5 F. keep E5.
   step. eapply (do_next_tape _ _ _ _ _ _ 2); [lia | exact Hc | exact F |]. intros t e6 E6 T. apply (rule_grow _ _ _ _ E6) in F. keep E6.
   step. eapply (do_next_tape _ _ _ _ _ _ 3); [lia | exact Hc | exact F |]. intros lt e7 E7 Lt. clear F. keep E7.
-  step. eapply (do_fill wrap M fits B st ns ny mv text ltac:(lia) _ _ _ _ 2); [lia | exact Lt |]. intros kt e8 E8 Kt. keep E8.
+  step. eapply (do_fill wrap B st ns ny mv text M fits ltac:(lia) _ _ _ _ 2); [lia | exact Lt |]. intros kt e8 E8 Kt. keep E8.
   match type of Kt with Words.is _ _ _ ?g => change g with (universal_key_tape stU L R fx) in Kt end.
   step. eapply do_is_token; [exact Kt |]. intros ks e9 E9 Ks. keep E9.
   step. eapply do_cumsum; [exact Ks |]. intros kl e10 E10 Kl. keep E10.
@@ -332,8 +225,8 @@ Proof.
     by (eapply do_universal; [exact I |]; auto).
   assert (S : Datatypes.S (snd (BuildUniversal.next_tokens_universal symbols states n 0 1)) =
     1 + length (fst (BuildUniversal.next_tokens_universal symbols states n 0 1))).
-  { assert (LN : names_last (BuildUniversal.next_tokens_universal symbols states n 0));
-      [unfold BuildUniversal.next_tokens_universal, BuildUniversal.next_tokens_on; repeat (apply names_last_bind; intros); apply names_last_emit | apply LN]. }
+  { assert (LN : last_node (BuildUniversal.next_tokens_universal symbols states n 0));
+      [unfold BuildUniversal.next_tokens_universal, BuildUniversal.next_tokens_on; repeat (apply last_bind; intros); apply last_emit | apply LN]. }
   unfold Words.wp in W. change (length (run wrap B st ns ny mv [as_words text] [Input 0] [])) with 1 in W.
   destruct (BuildUniversal.next_tokens_universal symbols states n 0 1) as [g o]. simpl in S. injection S as ->.
   cbn [fst snd] in W. change (Build.inputs 1) with [Input 0]. cbv beta iota zeta. cbn [fst].

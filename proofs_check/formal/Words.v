@@ -6,17 +6,31 @@
    largest. With `wrap` the identity every M will do, so the same proof serves whole numbers and 64-bit words. *)
 From Coq Require Import Arith Lia List Bool ZArith.
 Import ListNotations.
-Require Import Rasp Machine Program Step Grams Graph.
+Require Import Rasp Machine Program Step Grams Lookup Tokens Graph.
 
 Definition as_words (text : list nat) : list Z := map Z.of_nat text.
 Definition sequence_of (text : list nat) : sequence := fun p => nth p text 0.
 Lemma text_is_below B text q : 1 <= B -> (forall z, In z text -> z < B) -> sequence_of text q < B.
 Proof. intros HB Ht. unfold sequence_of. destruct (nth_in_or_default q text 0) as [I | ->]; auto. Qed.
 
+Lemma reduce_max l : reduce Max 0 (map Z.of_nat l) = Z.of_nat (largest l).
+Proof.
+  destruct l as [| a l]; [reflexivity |]. simpl. unfold largest. simpl.
+  assert (E : fold_right Z.max (Z.of_nat a) (map Z.of_nat l) = Z.max (Z.of_nat a) (Z.of_nat (fold_right Nat.max 0 l))).
+  { induction l; simpl; [lia |]. rewrite IHl. lia. }
+  rewrite E. lia.
+Qed.
+(* Most functions name the last node they add. *)
+Definition last_node (b : Build.builder nat) : Prop := forall k, S (snd (b k)) = k + length (fst (b k)).
+Lemma last_emit nd : last_node (Build.emit nd). Proof. intros k0. simpl. lia. Qed.
+Lemma last_bind {A} (b : Build.builder A) f : (forall a, last_node (f a)) -> last_node (Build.bind b f).
+Proof.
+  intros Hf i. unfold Build.bind. destruct (b i) as [g a]. specialize (Hf a (i + length g)).
+  destruct (f a (i + length g)) as [h c]. simpl in *. rewrite app_length. lia.
+Qed.
+
 Section Words.
 Variable wrap : Z -> Z.
-Variable M : nat.
-Hypothesis fits : forall z, (0 <= z <= Z.of_nat M)%Z -> wrap z = z.
 Variable B : nat.
 Variable st : nat -> bool.
 Variables ns ny : nat -> nat -> nat.
@@ -92,6 +106,7 @@ Ltac grow E := repeat match goal with
   | H : holds ?env _ _ |- _ => match type of E with extends env _ => apply (holds_grow _ _ _ _ E) in H end
   | H : is ?env _ _ |- _ => match type of E with extends env _ => apply (holds_grow _ _ _ _ E) in H end
   | H : picks ?env _ _ |- _ => match type of E with extends env _ => apply (picks_grow _ _ _ _ E) in H end
+  | H : Forall2 (holds ?env) _ _ |- _ => match type of E with extends env _ => apply (all_grow _ _ _ _ E) in H end
   | H : extends ?old ?env |- _ => match type of E with extends env _ => apply (fun h => extends_trans _ _ _ h E) in H end
   end.
 
@@ -148,6 +163,8 @@ Proof.
 Qed.
 End Nodes.
 
+Ltac finish K := apply K; [eapply extends_trans; eassumption | assumption].
+Ltac keep E := grow E; clear E.
 Ltac step := apply wp_bind.
 Ltac ready := repeat first [apply Forall2_cons; [eassumption |] | apply Forall2_nil].
 
@@ -181,8 +198,101 @@ Proof.
   intros n. rewrite Z.lor_spec, !testbit_of_nat, Nat.lor_spec. auto.
 Qed.
 
-(* ---- the library ------------------------------------------------------------------------------------------------- *)
+(* ---- the look-up: the largest value at the places whose key equals the query, part by part ---------------------- *)
 Implicit Type Q : nat -> list value -> Prop.
+Notation nats f := (fun q => Z.of_nat (f q)).
+Lemma ev_all_equal (ks qs : list Z) : length ks = length qs -> forall i, i < length ks ->
+  ev (ks ++ qs) (Build.all_equal (length ks) i) =
+  truth (forallb (fun t => (nth t ks 0 =? nth t qs 0)%Z) (seq 0 (S i))).
+Proof.
+  intros Hl.
+  assert (K : forall t, t < length ks -> nth t (ks ++ qs) 0%Z = nth t ks 0%Z) by (intros; apply app_nth1; auto).
+  assert (Q : forall t, nth (length ks + t) (ks ++ qs) 0%Z = nth t qs 0%Z)
+    by (intros; rewrite app_nth2 by lia; f_equal; lia).
+  induction i; intros Hi.
+  - simpl. rewrite K by auto. rewrite andb_true_r. specialize (Q 0). rewrite Nat.add_0_r in Q. rewrite Q. auto.
+  - cbn [Build.all_equal Graph.ev operate]. rewrite IHi by lia. rewrite K, Q by auto.
+    rewrite (seq_S (S i)), forallb_app. simpl. rewrite andb_true_r.
+    destruct (forallb _ (seq 1 i)), (nth 0 ks 0 =? nth 0 qs 0)%Z, (nth (S i) ks 0 =? nth (S i) qs 0)%Z; reflexivity.
+Qed.
+Lemma same_key_all_equal (ks qs : list sequence) j q : ks <> [] -> length ks = length qs ->
+  negb (ev (map (fun s => s j) (map (fun f => nats f) ks) ++ map (fun s => s q) (map (fun f => nats f) qs))
+    (Build.all_equal (length ks) (length ks - 1)) =? 0)%Z = same_key ks qs j q.
+Proof.
+  intros Hn Hl. assert (0 < length ks) by (destruct ks; simpl; [tauto | lia]).
+  match goal with |- context [ev (?a ++ ?b) _] => remember a as kz eqn:Ek; remember b as qz eqn:Eq end.
+  assert (Lk : length kz = length ks) by (rewrite Ek, !map_length; auto).
+  assert (Lq : length qz = length qs) by (rewrite Eq, !map_length; auto).
+  assert (Nk : forall t, nth t kz 0%Z = Z.of_nat (nth t (map (fun s => s j) ks) 0)).
+  { intros t. rewrite Ek, map_map. rewrite <- (map_nth Z.of_nat), map_map. auto. }
+  assert (Nq : forall t, nth t qz 0%Z = Z.of_nat (nth t (map (fun s => s q) qs) 0)).
+  { intros t. rewrite Eq, map_map. rewrite <- (map_nth Z.of_nat), map_map. auto. }
+  rewrite <- Lk, ev_all_equal by lia. rewrite nonzero_truth. clear Ek Eq.
+  apply eq_true_iff_eq. rewrite same_key_spec, forallb_forall by auto. split.
+  - intros E. apply nth_ext with (d := 0) (d' := 0); rewrite !map_length; auto. intros t Ht.
+    assert (t < length kz) by (rewrite Lk; exact Ht). specialize (E t ltac:(apply in_seq; lia)). apply Z.eqb_eq in E. rewrite Nk, Nq in E. apply Nat2Z.inj, E.
+  - intros E t _. rewrite Nk, Nq, E. apply Z.eqb_refl.
+Qed.
+Lemma map_fst_combine {A C} (a : list A) (c : list C) : length a = length c -> map fst (combine a c) = a.
+Proof. revert c. induction a; destruct c; simpl; intros E; try discriminate; auto. f_equal. auto. Qed.
+Lemma map_snd_combine {A C} (a : list A) (c : list C) : length a = length c -> map snd (combine a c) = c.
+Proof. revert c. induction a; destruct c; simpl; intros E; try discriminate; auto. f_equal. auto. Qed.
+Lemma same_lengths {A C} (P : A -> C -> Prop) a c : Forall2 P a c -> length a = length c.
+Proof. intros F. induction F; simpl; auto. Qed.
+Lemma do_join Q : forall more env ks qs s (fks fqs : list sequence) (fmore : list (sequence * sequence)), fks <> [] -> length fks = length fqs ->
+  Forall2 (holds env) ks (map (fun f => nats f) fks) -> Forall2 (holds env) qs (map (fun f => nats f) fqs) ->
+  Forall2 (holds env) (map fst more) (map (fun f => nats (fst f)) fmore) ->
+  Forall2 (holds env) (map snd more) (map (fun f => nats (snd f)) fmore) ->
+  picks env s (matching fks fqs) ->
+  (forall s env', extends env env' -> picks env' s (matching (fks ++ map fst fmore) (fqs ++ map snd fmore)) -> Q s env') ->
+  wp (Build.join ks qs more s) env Q.
+Proof.
+  induction more as [| [k q] more IH]; intros env ks qs s fks fqs fmore Hn Hl Fk Fq Mk Mq P K.
+  - destruct fmore; [| inversion Mk]. simpl in K. rewrite !app_nil_r in K. apply wp_ret, K; auto using extends_refl.
+  - destruct fmore as [| [fk fq] fmore]; [inversion Mk |]. simpl in Mk, Mq.
+    inversion Mk as [| ? ? ? ? Hk Mk']; subst. inversion Mq as [| ? ? ? ? Hq Mq']; subst. clear Mk Mq.
+    pose proof (extends_refl env) as X. cbn [Build.join].
+    step. apply do_select with (kss := [nats fk]) (qss := [nats fq]) (pred := fun j q => fk j =? fq q); [ready | ready | |].
+    { intros a b Hab. simpl. rewrite nonzero_truth. apply eqb_of_nat. }
+    intros one e1 E1 _. clear P. keep E1.
+    assert (Lk : length ks = length fks) by (apply same_lengths in Fk; rewrite map_length in Fk; auto).
+    assert (Fk' : Forall2 (holds e1) (ks ++ [k]) (map (fun f => nats f) (fks ++ [fk])))
+      by (rewrite map_app; apply Forall2_app; auto; simpl; ready).
+    assert (Fq' : Forall2 (holds e1) (qs ++ [q]) (map (fun f => nats f) (fqs ++ [fq])))
+      by (rewrite map_app; apply Forall2_app; auto; simpl; ready).
+    step. eapply do_select with (pred := same_key (fks ++ [fk]) (fqs ++ [fq])); [exact Fk' | exact Fq' | |].
+    { intros a b Hab. replace (length (ks ++ [k])) with (length (fks ++ [fk])) by (rewrite !app_length; simpl; lia).
+      apply same_key_all_equal; [destruct fks; discriminate | rewrite !app_length; simpl; lia]. }
+    intros s' e2 E2 S'. keep E2.
+    eapply IH with (fks := fks ++ [fk]) (fqs := fqs ++ [fq]) (fmore := fmore); eauto.
+    + destruct fks; discriminate.
+    + rewrite !app_length. simpl. lia.
+    + intros s2 e3 E3 P. simpl in K. rewrite <- !app_assoc in P. apply K; [eapply extends_trans; eassumption | exact P].
+Qed.
+Lemma do_select_all env Q k q more (fk fq : sequence) (fmore : list (sequence * sequence)) : is env k fk -> is env q fq ->
+  Forall2 (holds env) (map fst more) (map (fun f => nats (fst f)) fmore) ->
+  Forall2 (holds env) (map snd more) (map (fun f => nats (snd f)) fmore) ->
+  (forall s env', extends env env' -> picks env' s (matching (fk :: map fst fmore) (fq :: map snd fmore)) -> Q s env') ->
+  wp (Build.select_all k q more) env Q.
+Proof.
+  intros Hk Hq Mk Mq K. unfold Build.select_all. pose proof (extends_refl env) as X.
+  step. apply do_select with (kss := [nats fk]) (qss := [nats fq]) (pred := same_key [fk] [fq]); [ready | ready | |].
+  { intros a b Hab. simpl. rewrite nonzero_truth. unfold same_key. simpl. rewrite andb_true_r. apply eqb_of_nat. }
+  intros s e1 E1 S. keep E1.
+  eapply do_join with (fks := [fk]) (fqs := [fq]) (fmore := fmore); auto; try discriminate; try (simpl; ready; fail); eauto.
+  intros s2 e2 E2 P. finish K.
+Qed.
+Lemma do_max env Q s v ks qs fv : picks env s (matching ks qs) -> is env v fv ->
+  (forall j env', extends env env' -> is env' j (kqv_max ks qs fv 0) -> Q j env') -> wp (Build.emit (Aggr Max s v 0)) env Q.
+Proof.
+  intros S V K. eapply do_aggr with (g := nats (kqv_max ks qs fv 0)); [exact S | exact V | | | exact K].
+  - intros q j Hq Hj. apply filter_In in Hj as [Hj _]. apply in_seq in Hj. lia.
+  - intros q Hq. rewrite kqv_max_0, <- map_map with (g := Z.of_nat). apply reduce_max.
+Qed.
+
+(* ---- the library ------------------------------------------------------------------------------------------------- *)
+Variable M : nat.
+Hypothesis fits : forall z, (0 <= z <= Z.of_nat M)%Z -> wrap z = z.
 Hypothesis room : L + 4 <= M.
 
 Lemma do_shift env Q i f n : n <= 4 -> is env i f ->
@@ -225,9 +335,6 @@ Proof.
     set (u := seq_map fa fc _). set (v := seq_map fb fc _). unfold seq_map. destruct (v q =? 0); auto. }
   intros o e3 E3 O. apply K; auto. eapply extends_trans; eauto.
 Qed.
-
-Ltac finish K := apply K; [eapply extends_trans; eassumption | assumption].
-Ltac keep E := grow E; clear E.
 
 Lemma do_band env Q a b fa fb : is env a fa -> is env b fb ->
   (forall j env', extends env env' -> is env' j (band fa fb) -> Q j env') -> wp (Build.band a b) env Q.
@@ -371,39 +478,50 @@ Qed.
 
 (* ---- keys -------------------------------------------------------------------------------------------------------- *)
 Variable n : nat.
-Hypothesis gram_fits : B ^ (n + 1) <= M + 1.
 Hypothesis B1 : 1 <= B.
 
 Lemma power_le a b : a <= b -> B ^ a <= B ^ b.
 Proof. intros. apply Nat.pow_le_mono_r; lia. Qed.
 
+(* A token further back, and whether a separator lies between: what both kinds of gram are made of. *)
+Lemma do_token {C} env (Q : C -> list value -> Prop) b s fb fs (f : nat -> nat -> Build.builder C) : B <= M + 1 ->
+  is env b fb -> is env s fs -> (forall q, fb q <= 1) -> (forall q, fs q < B) ->
+  (let fb' := bor (is_sep fs) fb in let ft := seq_map fs fb' (fun a b => a * (1 - b)) in
+   (forall q, fb' q <= 1) -> (forall q, ft q < B) ->
+   forall b' t env', extends env env' -> is env' b' fb' -> is env' t ft -> wp (f b' t) env' Q) ->
+  wp (Build.bind (Build.is_sep s) (fun new => Build.bind (Build.bor new b) (fun b' => Build.bind
+    (Build.emit (Map (Bin Mul (Arg 0) (Bin Sub (Const 1) (Arg 1))) [s; b'])) (fun t => f b' t)))) env Q.
+Proof.
+  intros MB Bb S Bf Bs K. cbv zeta in K. pose proof (extends_refl env) as X.
+  step. eapply (do_equal_to _ _ _ _ 0); [exact S |]. intros z e1 E1 Z. keep E1.
+  step. eapply do_bor; [exact Z | exact Bb |]. intros b' e2 E2 B'. keep E2.
+  change (tok_map fs (fun v => if v =? 0 then 1 else 0)) with (is_sep fs) in B'. set (fb' := bor (is_sep fs) fb) in *.
+  assert (Bf' : forall q, fb' q <= 1).
+  { intros q. unfold fb', bor, seq_map, is_sep, tok_map. specialize (Bf q).
+    assert (fb q = 0 \/ fb q = 1) as [-> | ->] by lia; destruct (fs q =? 0); vm_compute; auto. }
+  step. apply do_map with (ss := [nats fs; nats fb']) (f := nats (seq_map fs fb' (fun a b => a * (1 - b)))); [ready | |].
+  { intros q Hq. cbn [Graph.ev operate nth map]. unfold seq_map. specialize (Bf' q). specialize (Bs q).
+    assert (wrap (1 - Z.of_nat (fb' q)) = Z.of_nat (1 - fb' q))%Z as -> by (rewrite fits; lia).
+    rewrite <- Nat2Z.inj_mul. apply fits. assert (fb' q = 0 \/ fb' q = 1) as [-> | ->] by lia; lia. }
+  intros t e3 E3 T. keep E3. apply K; auto.
+  intros q. unfold seq_map. specialize (Bs q). specialize (Bf' q). assert (fb' q = 0 \/ fb' q = 1) as [-> | ->] by lia; lia.
+Qed.
+
+Section Hash.
+Hypothesis gram_fits : B ^ (n + 1) <= M + 1.
 Lemma do_hash_loop Q m : forall i env o b s fo fb fs, i + m = n -> is env o fo -> is env b fb -> is env s fs ->
   (forall q, fo q < B ^ (i + 1)) -> (forall q, fb q <= 1) -> (forall q, fs q < B) ->
   (forall j env', extends env env' -> is env' j (hash_loop B m fo fb fs) -> Q j env') -> wp (Build.hash_loop m o b s) env Q.
 Proof.
   induction m; intros i env o b s fo fb fs Hi O Bb S Bo Bf Bs K; [apply wp_ret, K; auto using extends_refl |].
   simpl Build.hash_loop. pose proof (extends_refl env) as X.
-  step. eapply (do_equal_to _ _ _ _ 0); [exact S |]. intros z e1 E1 Z. keep E1.
-  step. eapply do_bor; [exact Z | exact Bb |]. intros b' e2 E2 B'. keep E2.
-  set (fb' := bor (tok_map fs (fun v => if v =? 0 then 1 else 0)) fb) in *.
-  assert (Bf' : forall q, fb' q <= 1).
-  { intros q. unfold fb', bor, seq_map, tok_map. specialize (Bf q).
-    assert (fb q = 0 \/ fb q = 1) as [-> | ->] by lia; destruct (fs q =? 0); vm_compute; auto. }
   assert (MB : B <= M + 1) by (pose proof (power_le 1 (n + 1) ltac:(lia)); simpl in *; lia).
-  step. apply do_map with (ss := [fun q => Z.of_nat (fs q); fun q => Z.of_nat (fb' q)])
-    (f := fun q => Z.of_nat (seq_map fs fb' (fun a b => a * (1 - b)) q)); [ready | |].
-  { intros q Hq. cbn [Graph.ev operate nth map]. unfold seq_map. specialize (Bf' q). specialize (Bs q).
-    assert (wrap (1 - Z.of_nat (fb' q)) = Z.of_nat (1 - fb' q))%Z as -> by (rewrite fits; lia).
-    rewrite <- Nat2Z.inj_mul. apply fits. assert (fb' q = 0 \/ fb' q = 1) as [-> | ->] by lia; lia. }
-  intros ta e3 E3 Ta. keep E3. set (fta := seq_map fs fb' (fun a b => a * (1 - b))) in *.
-  assert (Bt : forall q, fta q < B).
-  { intros q. unfold fta, seq_map. specialize (Bs q). specialize (Bf' q).
-    assert (fb' q = 0 \/ fb' q = 1) as [-> | ->] by lia; lia. }
+  eapply do_token; [exact MB | exact Bb | exact S | exact Bf | exact Bs |].
+  intros fb' fta Bf' Bt b' ta e1 E1 B' Ta. keep E1.
   assert (Bn : forall q, fta q + B * fo q < B ^ (Datatypes.S i + 1)).
   { intros q. specialize (Bt q). specialize (Bo q). replace (Datatypes.S i + 1) with (Datatypes.S (i + 1)) by lia. simpl. nia. }
   assert (Pw : B ^ (Datatypes.S i + 1) <= M + 1) by (pose proof (power_le (Datatypes.S i + 1) (n + 1) ltac:(lia)); lia).
-  step. apply do_map with (ss := [fun q => Z.of_nat (fo q); fun q => Z.of_nat (fta q)])
-    (f := fun q => Z.of_nat (seq_map fo fta (fun a b => b + B * a) q)); [ready | |].
+  step. apply do_map with (ss := [nats fo; nats fta]) (f := nats (seq_map fo fta (fun a b => b + B * a))); [ready | |].
   { intros q Hq. cbn [Graph.ev operate nth map]. unfold seq_map. specialize (Bn q).
     change (Z.of_nat 1) with 1%Z. rewrite Z.pow_1_r.
     assert (wrap (Z.of_nat B * Z.of_nat (fo q)) = Z.of_nat (B * fo q))%Z as -> by (rewrite <- Nat2Z.inj_mul; apply fits; lia).
@@ -427,45 +545,95 @@ Proof.
   - intros q. rewrite shift_spec. destruct (q <? 1); auto.
   - intros j e3 E3 J. finish K.
 Qed.
+End Hash.
 
-(* The largest key of a text of that length: what must fit a word. *)
+Section Tokens.
+Hypothesis token_fits : B <= M + 1.
+Lemma do_before m : forall env (Q : list nat -> list value -> Prop) b s fb fs, is env b fb -> is env s fs ->
+  (forall q, fb q <= 1) -> (forall q, fs q < B) ->
+  (forall js env', extends env env' -> Forall2 (holds env') js (map (fun f => nats f) (tokens_before m fb fs)) -> Q js env') ->
+  wp (Build.tokens_before m b s) env Q.
+Proof.
+  induction m; intros env Q b s fb fs Bb S Bf Bs K; [apply wp_ret, K; [apply extends_refl | constructor] |].
+  simpl Build.tokens_before. pose proof (extends_refl env) as X.
+  eapply do_token; [exact token_fits | exact Bb | exact S | exact Bf | exact Bs |].
+  intros fb' ft Bf' Bt b' t e1 E1 B' T. keep E1.
+  step. eapply (do_shift _ _ _ _ 1); [lia | exact S |]. intros s' e2 E2 S'. keep E2.
+  step. eapply IHm; [exact B' | exact S' | exact Bf' | |].
+  - intros q. rewrite shift_spec. destruct (q <? 1); auto.
+  - intros js e3 E3 J. keep E3. apply wp_ret, K; [assumption |]. simpl. constructor; assumption.
+Qed.
+Lemma do_n_gram env (Q : list nat -> list value -> Prop) a fa : is env a fa -> (forall q, fa q < B) ->
+  (forall js env', extends env env' -> Forall2 (holds env') js (map (fun f => nats f) (n_gram fa n)) -> Q js env') ->
+  wp (Build.n_gram a n) env Q.
+Proof.
+  intros A Bf K. unfold Build.n_gram. pose proof (extends_refl env) as X.
+  step. eapply (do_equal_to _ _ _ _ 0); [exact A |]. intros b e1 E1 Bb. keep E1.
+  step. eapply (do_shift _ _ _ _ 1); [lia | exact A |]. intros s e2 E2 S. keep E2.
+  step. apply (do_before n _ _ _ _ (is_sep fa) (shift_right fa 1)); auto.
+  - intros q. unfold is_sep, tok_map. destruct (fa q =? 0); lia.
+  - intros q. rewrite shift_spec. destruct (q <? 1); auto.
+  - intros js e3 E3 J. keep E3. apply wp_ret, K; [assumption |]. simpl. constructor; assumption.
+Qed.
+End Tokens.
+
+(* The largest number that the program computes on a text of that length: what must fit a word. A tuple packs nothing; what
+   is left are the tokens, and positions plus a shift. *)
 Definition largest_key (k : packing) (n length : nat) : nat :=
   match k with
   | Paper => length + B ^ n * (B ^ (n + 1) - 1)
   | Unbounded => B ^ (n + 1) - 1 + B ^ (n + 1) * length
-  | Tuple => Nat.max (length + 4) (B ^ (n + 1) - 1)
+  | Tuple => Nat.max (length + 4) B
   end.
+(* The parts of a key, as the graph has them. *)
+Definition key_parts (k : packing) (f : sequence) (n : nat) : list sequence :=
+  match k with Tuple => token_key f n | _ => hash_n_gram_iter B k f n end.
 Variable k : packing.
 Hypothesis key_fits : largest_key k n L <= M.
+Hypothesis gram_fits : k <> Tuple -> B ^ (n + 1) <= M + 1.
 
-Lemma do_keys env (Q : list nat -> list value -> Prop) a fa : is env a fa -> (forall q, fa q < B) ->
-  (forall js env', extends env env' -> Forall2 (holds env') js (map (fun f q => Z.of_nat (f q)) (hash_n_gram_iter B k fa n)) ->
-     Q js env') -> wp (Build.hash_n_gram_iter k a n) env Q.
+Lemma do_packed env (Q : list nat -> list value -> Prop) a g fa : k <> Tuple -> is env a (cumsum (is_sep fa)) ->
+  is env g (hash_n_gram B fa n) -> (forall q, fa q < B) ->
+  (forall js env', extends env env' -> Forall2 (holds env') js (map (fun f => nats f) (hash_n_gram_iter B k fa n)) -> Q js env') ->
+  wp (Build.packed k n a g) env Q.
 Proof.
-  intros A Bf K. unfold Build.hash_n_gram_iter. pose proof (extends_refl env) as X.
-  step. eapply (do_equal_to _ _ _ _ 0); [exact A |]. intros s e1 E1 S. keep E1.
-  step. eapply do_cumsum; [exact S |]. intros c e2 E2 C. keep E2.
-  step. eapply do_hash; [exact A | exact Bf |]. intros g e3 E3 G. keep E3.
-  change (tok_map fa (fun v => if v =? 0 then 1 else 0)) with (is_sep fa) in C.
+  intros Hk C G Bf K. unfold Build.packed. pose proof (extends_refl env) as X.
   assert (Bc : forall q, q < L -> cumsum (is_sep fa) q <= L) by (intros q Hq; pose proof (count_le fa q); unfold count in *; lia).
   assert (Bg : forall q, hash_n_gram B fa n q <= B ^ (n + 1) - 1).
   { intros q. rewrite hash_spec. pose proof (H_below B fa q n Bf). lia. }
-  unfold hash_n_gram_iter, largest_key in *. destruct k.
-  - step. apply do_map with (ss := [fun q => Z.of_nat (cumsum (is_sep fa) q); fun q => Z.of_nat (hash_n_gram B fa n q)])
-      (f := fun q => Z.of_nat (seq_map (cumsum (is_sep fa)) (hash_n_gram B fa n) (fun a b => a + B ^ n * b) q)); [ready | |].
+  unfold hash_n_gram_iter, largest_key in *. destruct k; [| | contradiction].
+  - step. apply do_map with (ss := [nats (cumsum (is_sep fa)); nats (hash_n_gram B fa n)])
+      (f := nats (seq_map (cumsum (is_sep fa)) (hash_n_gram B fa n) (fun a b => a + B ^ n * b))); [ready | |].
     { intros q Hq. cbn [Graph.ev operate nth map]. unfold seq_map. specialize (Bc q Hq). specialize (Bg q).
       assert (B ^ n * hash_n_gram B fa n q <= B ^ n * (B ^ (n + 1) - 1)) by (apply Nat.mul_le_mono_l; auto).
       rewrite <- Nat2Z.inj_pow, <- Nat2Z.inj_mul, (fits (Z.of_nat (B ^ n * hash_n_gram B fa n q))) by lia.
       rewrite <- Nat2Z.inj_add. apply fits. lia. }
     intros r e4 E4 R. keep E4. apply wp_ret, K; auto. simpl. ready.
-  - step. apply do_map with (ss := [fun q => Z.of_nat (cumsum (is_sep fa) q); fun q => Z.of_nat (hash_n_gram B fa n q)])
-      (f := fun q => Z.of_nat (seq_map (cumsum (is_sep fa)) (hash_n_gram B fa n) (fun a b => b + B ^ (n + 1) * a) q)); [ready | |].
+  - step. apply do_map with (ss := [nats (cumsum (is_sep fa)); nats (hash_n_gram B fa n)])
+      (f := nats (seq_map (cumsum (is_sep fa)) (hash_n_gram B fa n) (fun a b => b + B ^ (n + 1) * a))); [ready | |].
     { intros q Hq. cbn [Graph.ev operate nth map]. unfold seq_map. specialize (Bc q Hq). specialize (Bg q).
       assert (B ^ (n + 1) * cumsum (is_sep fa) q <= B ^ (n + 1) * L) by (apply Nat.mul_le_mono_l; auto).
       rewrite <- Nat2Z.inj_pow, <- Nat2Z.inj_mul, (fits (Z.of_nat (B ^ (n + 1) * cumsum (is_sep fa) q))) by lia.
       rewrite <- Nat2Z.inj_add. apply fits. lia. }
     intros r e4 E4 R. keep E4. apply wp_ret, K; auto. simpl. ready.
-  - apply wp_ret, K; auto. simpl. ready.
+Qed.
+
+Lemma do_keys env (Q : list nat -> list value -> Prop) a fa : is env a fa -> (forall q, fa q < B) ->
+  (forall js env', extends env env' -> Forall2 (holds env') js (map (fun f => nats f) (key_parts k fa n)) -> Q js env') ->
+  wp (Build.hash_n_gram_iter k a n) env Q.
+Proof.
+  intros A Bf K. unfold Build.hash_n_gram_iter. pose proof (extends_refl env) as X.
+  step. eapply (do_equal_to _ _ _ _ 0); [exact A |]. intros s e1 E1 S. keep E1.
+  step. eapply do_cumsum; [exact S |]. intros c e2 E2 C. keep E2.
+  change (tok_map fa (fun v => if v =? 0 then 1 else 0)) with (is_sep fa) in C.
+  assert (D : k = Tuple \/ k <> Tuple) by (destruct k; auto; right; discriminate). destruct D as [-> | Hk].
+  - step. eapply do_n_gram; [| exact A | exact Bf |]; [unfold largest_key in key_fits; lia |]. intros g e3 E3 G. keep E3.
+    apply wp_ret, K; auto. simpl. constructor; assumption.
+  - replace (key_parts k fa n) with (hash_n_gram_iter B k fa n) in K by (destruct k; [auto | auto | contradiction]).
+    replace (match k with Tuple => _ | _ => _ end)
+      with (Build.bind (Build.hash_n_gram a n) (fun gram => Build.packed k n c gram)) by (destruct k; [auto | auto | contradiction]).
+    step. eapply do_hash; [exact (gram_fits Hk) | exact A | exact Bf |]. intros g e3 E3 G. keep E3.
+    eapply do_packed; [exact Hk | exact C | exact G | exact Bf |]. intros js e4 E4 J. apply K; auto. eapply extends_trans; eassumption.
 Qed.
 
 (* ---- the program ------------------------------------------------------------------------------------------------- *)
@@ -479,13 +647,10 @@ Let x_below q : x q < B. Proof. apply text_is_below; auto; lia. Qed.
 Lemma key_tape_below q : prefix_fill (next_tape st ns ny mv x 3) 2 3 q < B.
 Proof. rewrite fill_spec. destruct (q <? 2); [lia | apply (next_tape_below B st); auto]. Qed.
 
-Lemma reduce_max l : reduce Max 0 (map Z.of_nat l) = Z.of_nat (largest l).
-Proof.
-  destruct l as [| a l]; [reflexivity |]. simpl. unfold largest. simpl.
-  assert (E : fold_right Z.max (Z.of_nat a) (map Z.of_nat l) = Z.max (Z.of_nat a) (Z.of_nat (fold_right Nat.max 0 l))).
-  { induction l; simpl; [lia |]. rewrite IHl. lia. }
-  rewrite E. lia.
-Qed.
+(* Whatever the parts of its keys, the look-up finds what the program's does. *)
+Lemma found_by_parts p : let key_tape := prefix_fill (next_tape st ns ny mv x 3) 2 3 in
+  kqv_max (key_parts k key_tape n) (key_parts k x n) (next_tape st ns ny mv x 2) 0 p = next_tokens B st ns ny mv k n x p.
+Proof. cbv zeta. unfold key_parts. destruct k; auto. apply (next_tokens_of_tokens B st ns ny mv); auto. Qed.
 
 Lemma do_program env Q a : is env a x ->
   (forall j env', extends env env' -> is env' j (next_tokens B st ns ny mv k n x) -> Q j env') -> wp (Build.next_tokens k n a) env Q.
@@ -494,27 +659,23 @@ Proof.
   step. eapply (do_next_tape _ _ _ _ 2); [lia | exact A |]. intros t e1 E1 T. keep E1.
   step. eapply (do_next_tape _ _ _ _ 3); [lia | exact A |]. intros l e2 E2 Lt. keep E2.
   step. eapply (do_fill _ _ _ _ 2); [lia | exact Lt |]. intros kt e3 E3 Kt. keep E3.
+  set (key_tape := prefix_fill (next_tape st ns ny mv x 3) 2 3) in *.
   step. eapply do_keys; [exact Kt | exact key_tape_below |]. intros ks e4 E4 Ks. keep E4.
-  step. eapply do_keys; [exact A | exact x_below |]. intros qs e5 E5 Qs.
-  apply (all_grow _ _ _ _ E5) in Ks. keep E5.
-  step. eapply do_select with (pred := same_key (hash_n_gram_iter B k (prefix_fill (next_tape st ns ny mv x 3) 2 3) n)
-    (hash_n_gram_iter B k x n)); [exact Ks | exact Qs | |].
-  { intros q j Hj. unfold same_key. destruct k; simpl; rewrite ?eqb_of_nat, ?andb_true_r;
-      repeat match goal with |- context [?a =? ?b] => destruct (a =? b) end; reflexivity. }
-  intros s e6 E6 S. keep E6.
-  eapply do_aggr with (g := fun q => Z.of_nat (next_tokens B st ns ny mv k n x q)); [exact S | exact T | | |].
-  - intros q j Hq Hj. apply filter_In in Hj as [Hj _]. apply in_seq in Hj. lia.
-  - intros q Hq. unfold next_tokens. rewrite kqv_max_0. rewrite <- map_map with (g := Z.of_nat). apply reduce_max.
-  - intros j e7 E7 J. finish K.
-Qed.
-
-(* Most functions name the last node they add. *)
-Definition last_node (b : Build.builder nat) : Prop := forall k, S (snd (b k)) = k + length (fst (b k)).
-Lemma last_emit nd : last_node (Build.emit nd). Proof. intros k0. simpl. lia. Qed.
-Lemma last_bind {A} (b : Build.builder A) f : (forall a, last_node (f a)) -> last_node (Build.bind b f).
-Proof.
-  intros Hf i. unfold Build.bind. destruct (b i) as [g a]. specialize (Hf a (i + length g)).
-  destruct (f a (i + length g)) as [h c]. simpl in *. rewrite app_length. lia.
+  step. eapply do_keys; [exact A | exact x_below |]. intros qs e5 E5 Qs. keep E5.
+  assert (P : exists fk fks fq fqs, key_parts k key_tape n = fk :: fks /\ key_parts k x n = fq :: fqs /\ length fks = length fqs).
+  { pose proof (token_key_length key_tape x n) as TL. unfold key_parts, hash_n_gram_iter, token_key in *.
+    destruct k; do 4 eexists; repeat split; try reflexivity. injection TL. auto. }
+  destruct P as (fk & fks & fq & fqs & Pk & Pq & Pl).
+  pose proof found_by_parts as F. cbv zeta in F. fold key_tape in F. rewrite Pk, Pq in *.
+  inversion Ks as [| k0 ? ks' ? Hk Hks]; subst. inversion Qs as [| q0 ? qs' ? Hq Hqs]; subst. cbn [hd tl].
+  pose proof (same_lengths _ _ _ Hks) as Lk. pose proof (same_lengths _ _ _ Hqs) as Lq. rewrite map_length in Lk, Lq.
+  assert (Ln : length ks' = length qs') by (rewrite Lk, Lq; exact Pl).
+  step. eapply do_select_all with (fmore := combine fks fqs); [exact Hk | exact Hq | | |].
+  { rewrite (map_fst_combine ks' qs') by exact Ln. rewrite <- (map_fst_combine fks fqs), map_map in Hks by exact Pl. exact Hks. }
+  { rewrite (map_snd_combine ks' qs') by exact Ln. rewrite <- (map_snd_combine fks fqs), map_map in Hqs by exact Pl. exact Hqs. }
+  intros s e6 E6 S. keep E6. rewrite (map_fst_combine fks fqs), (map_snd_combine fks fqs) in S by exact Pl.
+  eapply do_max; [exact S | exact T |]. intros j e7 E7 J. apply K; [eapply extends_trans; eassumption |].
+  eapply holds_ext; [| exact J]. intros q Hq'. cbv beta. rewrite F. auto.
 Qed.
 
 (* The output of the traced graph, at every place of every text of tokens, is the program's prediction there. *)
@@ -560,10 +721,10 @@ Proof.
   assert (16 <= B ^ (n + 1)) by (replace (n + 1) with (S n) by lia; simpl; nia).
   unfold largest_key. destruct k; nia.
 Qed.
-Lemma largest_key_gram B k n length : 4 <= B -> 1 <= n -> B ^ (n + 1) <= largest_key B k n length + 1.
+Lemma largest_key_gram B k n length : 4 <= B -> 1 <= n -> k <> Tuple -> B ^ (n + 1) <= largest_key B k n length + 1.
 Proof.
-  intros HB Hn. assert (4 <= B ^ n) by (apply Nat.le_trans with (B ^ 1); [simpl; lia | apply Nat.pow_le_mono_r; lia]).
-  unfold largest_key. destruct k; nia.
+  intros HB Hn Hk. assert (4 <= B ^ n) by (apply Nat.le_trans with (B ^ 1); [simpl; lia | apply Nat.pow_le_mono_r; lia]).
+  unfold largest_key. destruct k; [nia | nia | contradiction].
 Qed.
 Lemma largest_key_grows B k n a b : a <= b -> largest_key B k n a <= largest_key B k n b.
 Proof. intros. unfold largest_key. destruct k; nia. Qed.

@@ -12,6 +12,7 @@ import subprocess
 import tempfile
 import time
 from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,7 @@ HERE = Path(__file__).parent
 CLOSED = "Closed under the global context"
 MISSING = "coqc is not installed: the formal proof needs it (Debian and Ubuntu: apt-get install coq)"
 TEXTS = 2000
+AT_ONCE = 2  # coqc takes one core and half a gigabyte
 _CLAIM = re.compile(r"\(\*\* \[(\S+)\.v\] ([^|]*?) \| (.*?) \*\)\s*Print Assumptions ([\w.]+)\.", re.DOTALL)
 _STATED = re.compile(r"^\s*(?:Lemma|Theorem|Corollary|Example|Definition|Fixpoint|Let|Record)\s+(\w+)", re.MULTILINE)
 
@@ -44,6 +46,13 @@ class Claim:
     result: str
     seconds: float
 
+    @property
+    def kind(self) -> str:
+        """What it is proved for: everything its scope names, what was traced, random texts, or one example."""
+        by_file = {"Traced": "traced graphs", "Texts": "sampled", "Guards": "an example"}
+        found = (kind for start, kind in by_file.items() if self.file.startswith(start) or f"{start}." in self.theorem)
+        return next(found, "all")
+
 
 @dataclass(frozen=True)
 class FormalReport:
@@ -59,7 +68,7 @@ class FormalReport:
         return not self.trouble and bool(self.claims) and all(c.result == "proved" for c in self.claims)
 
     def to_json(self) -> list[dict[str, Any]]:
-        return [asdict(claim) for claim in self.claims]
+        return [{**asdict(claim), "kind": claim.kind} for claim in self.claims]
 
 
 @dataclass(frozen=True)
@@ -150,29 +159,41 @@ def compile_files(
     reuse: Path | None = None,
     progress: Callable[[str, int, int], None] | None = None,
 ) -> dict[str, Compiled]:
-    """Compile in a folder. A file is not compiled if one that it requires did not compile.
+    """Compile in a folder, two at a time. A file is not compiled if one that it requires did not compile.
 
     `reuse` is a folder where all was compiled before: a file whose text, and whose requirements, are the same is taken
     from there.
     """
-    coqc, ordered = need_coqc(), in_order(files, only)
+    coqc, waiting = need_coqc(), in_order(files, only)
+    required = {name: needs(files[name], files) for name in waiting}
     done: dict[str, Compiled] = {}
     reused: set[str] = set()
-    for i, name in enumerate(ordered):
-        if progress:
-            progress(name, i, len(ordered))
+    running: dict[Future[Compiled], str] = {}
+
+    def begin(name: str) -> None:
+        """What is ready: its requirements are compiled, or one of them cannot be."""
         (folder / f"{name}.v").write_text(files[name])
-        required = needs(files[name], files)
-        broken = [other for other in required if not done[other].ok]
-        if broken:
-            done[name] = Compiled(False, 0.0, trouble="")
-        elif reuse and _unchanged(name, files[name], reuse) and reused.issuperset(required):
+        if not all(done[other].ok for other in required[name]):
+            done[name] = Compiled(False, 0.0)
+        elif reuse and _unchanged(name, files[name], reuse) and reused.issuperset(required[name]):
             shutil.copy(reuse / f"{name}.vo", folder)
             reused.add(name)
             done[name] = Compiled(True, 0.0)
         else:
-            done[name] = _compile(coqc, folder, name)
-    return done
+            if progress:
+                progress(name, len(done), len(required))
+            running[pool.submit(_compile, coqc, folder, name)] = name
+
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        while waiting or running:
+            ready = next((name for name in waiting if done.keys() >= set(required[name])), None)
+            if ready and len(running) < AT_ONCE:
+                waiting.remove(ready)
+                begin(ready)
+                continue
+            for future in wait(running, return_when=FIRST_COMPLETED).done:
+                done[running.pop(future)] = future.result()
+    return {name: done[name] for name in required}
 
 
 def _unchanged(name: str, text: str, reuse: Path) -> bool:

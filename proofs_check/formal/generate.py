@@ -19,7 +19,7 @@ from rasp.graph import Aggregate, Full, Indices, Input, Map, Node, Select, Width
 from rasp.scalar import Expr, Scalar, Table, const
 from rasp.tracing import Traced, Tracer, trace
 
-PACKINGS = {"paper": "Paper", "unbounded": "Unbounded"}  # those whose graph Graph.v builds; of tuples see Tokens.v
+PACKINGS = {"paper": "Paper", "unbounded": "Unbounded", "tuple": "Tuple"}  # by their names in Program.v
 SIZES = range(1, 6)  # the n at which the whole program is compared; its functions at n = 2
 Functions = Callable[[str], Callable[..., Any]]  # a function of the program, by its name
 
@@ -125,6 +125,7 @@ def traced_functions(of: Functions = printed, sizes: Sequence[int] = SIZES) -> I
         tape = partial(of("next_tape"), shift=shift, machine=m)
         yield trace_function(f"next_tape {shift}", f"Build.next_tape 0 {shift}", 1, tape)
     yield trace_function("hash_n_gram", "Build.hash_n_gram 0 2", 1, lambda x: of("hash_n_gram")(x, 2, m.base))
+    yield trace_function("n_gram", "Build.n_gram 0 2", 1, lambda x: of("n_gram")(x, 2))
     for packing in known_packings():
         coq = f"Build.hash_n_gram_iter {PACKINGS[packing]} 0 2"
         keys = partial(_parts, of("hash_n_gram_iter"), n=2, base=m.base, packing=packing)
@@ -221,7 +222,7 @@ def _list(items: Sequence[Any]) -> str:
 def _results(function: TracedFunction) -> str:
     if isinstance(function.results, int):
         return str(function.results)
-    if "hash_n_gram_iter" in function.name:  # one sequence, or as many as the key has parts
+    if "n_gram" in function.name:  # as many sequences as the gram has tokens or the key parts
         return _list(function.results)
     return "(" + ", ".join(map(str, function.results)) + ")"
 

@@ -31,6 +31,7 @@ CORNERS = (
     Corner("past the bound", "64 steps of at most base**n = 9", 3, 2, 3, 64, 1, "paper"),
     Corner("long tapes", "40 cells: what is looked up lies 42 tokens back", 12, 16, 40, 4, 3, "paper"),
     Corner("many steps", "64 steps, counted above the hash", 12, 16, 6, 64, 2, "unbounded"),
+    Corner("tuples", "n = 9: ten tokens, compared one by one", 2, 2, 40, 6, 9, "tuple"),
 )
 
 # Wrong programs (`symbolic.mutants`) that other checks let through, and the corner that notices each.
@@ -45,16 +46,22 @@ SHOWS_IN = {
     "a missing key gives empt": "wide alphabet",
     "every other separator is counted": "many steps",
     "the hash has too small a base": "many steps",
+    "what lies before a separator is seen by tuples": "tuples",
 }
 
 
-def verify_corners(machines: int = 200, seed: int = 0, progress: Progress | None = None) -> dict[str, Report]:
+def verify_corners(
+    machines: int = 200,
+    seed: int = 0,
+    progress: Progress | None = None,
+    program: str | Predictions | None = None,
+) -> dict[str, Report]:
     """The report of every corner, by its name."""
     found = {}
     for done, corner in enumerate(CORNERS):
         if progress:
             progress(done, len(CORNERS))
-        found[corner.name] = verify_corner(corner, machines, seed)
+        found[corner.name] = verify_corner(corner, machines, seed, program)
     if progress:
         progress(len(CORNERS), len(CORNERS))
     return found

@@ -10,10 +10,13 @@ import json
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
-from proofs_check.symbolic.lemmas import LEMMAS, LOGIC, PRINTED, Lemma, Program, Query, lemma
+from proofs_check.symbolic.checking import LOGIC, Lemma, Query
+from proofs_check.symbolic.lemmas import LEMMAS, lemma
+from proofs_check.symbolic.program import PRINTED, Program
 
 
 @dataclass(frozen=True)
@@ -70,6 +73,29 @@ def _write(target: Path, one: Lemma, program: Program) -> list[Certificate]:
 def _entry(one: Lemma, written: list[Certificate]) -> dict[str, Any]:
     files = [{"file": c.file, "case": c.query, "expect": c.expect} for c in written if c.lemma == one.name]
     return {"name": one.name, "claim": one.claim, "scope": one.scope, "files": files}
+
+
+@dataclass(frozen=True)
+class Confirmation:
+    """How many of a lemma's formulas cvc5 answers as z3 does, of how many; `against` names one it answers otherwise."""
+
+    agreed: int
+    asked: int
+    against: str = ""
+
+
+def confirm_lemma(one: Lemma, program: Program = PRINTED, timeout: float = 60.0) -> Confirmation | None:
+    """Put a lemma's formulas to cvc5; None where it is not installed. One that takes too long is not agreed on."""
+    if find_spec("cvc5") is None:
+        return None
+    agreed = asked = 0
+    for query in one.build(program):
+        asked += 1
+        answer = confirm(smtlib(one.claim, query), timeout)
+        agreed += answer == query.expect
+        if {answer, query.expect} == {"sat", "unsat"}:
+            return Confirmation(agreed, asked, f"cvc5 answers {answer}: {query.name}")
+    return Confirmation(agreed, asked)
 
 
 def confirm(text: str, timeout: float = 60.0) -> str:

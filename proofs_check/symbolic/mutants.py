@@ -12,7 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from proofs_check.symbolic.lemmas import Program
+from proofs_check.symbolic.program import Program
 from rasp import library
 from rasp.core import aggr, full, indices, kqv, select, seq_map, tok_map
 from rasp.machines.machine import empt
@@ -142,6 +142,10 @@ def _short_tuple(x: Any, n: int) -> Any:
     return _n_gram(x, n - 1)
 
 
+def _unmasked_tuple(x: Any, n: int) -> Any:
+    return [_shift_right(x, i) for i in range(n + 1)]
+
+
 def _long(x: Any, n: int, base: int = 32) -> Any:
     return _hash_n_gram(x, n + 1, base)
 
@@ -223,8 +227,8 @@ def _overfilled(x: Any, n: int, value: int) -> Any:
 # --- the list ---------------------------------------------------------------------------------------------------------
 
 
-def _mutant(name: str, **patches: Any) -> Program:
-    return Program(name, patches)
+def _mutant(name: str, **parts: Any) -> Program:
+    return Program(name, parts)
 
 
 _ALL = (
@@ -258,6 +262,7 @@ _ALL = (
     _mutant("at most six tokens are hashed", hash_n_gram=_at_most_six),
     _mutant("the digits of the hash are reversed", hash_n_gram=_reversed_digits),
     _mutant("a separator does not hide what lies before it", hash_n_gram=_unmasked),
+    _mutant("what lies before a separator is seen by tuples", n_gram=_unmasked_tuple),
     _mutant("the hash is packed with base**(n+1)", hash_n_gram_iter=_packed_wide),
     _mutant("a missing key gives empt", kqv=_default_empt),
     _mutant("only 28 tokens back are seen", kqv=_short_sighted),
@@ -301,7 +306,10 @@ _RUN = (
 )
 _RUN_SHORT = tuple(name for name in _RUN if name != "separators are not counted")
 _HASHED = ("the tokens of a gram are added up", "the key is looked up one too high")  # speak of a packed key
-_TUPLE = tuple(name for name in _RUN if name not in _HASHED)
+_TUPLE = (
+    *(name for name in _RUN if name not in _HASHED),
+    "what lies before a separator is seen by tuples",
+)
 CONCERNS: Mapping[str, tuple[str, ...]] = {
     "where": (
         "where's branches are exchanged",

@@ -8,8 +8,11 @@ from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
 
-from proofs_check.symbolic.lemmas import LEMMAS, PRINTED, Lemma, Program, check, lemma
+from proofs_check.symbolic.certificates import confirm_lemma
+from proofs_check.symbolic.checking import Lemma, check
+from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.mutants import mutants_of
+from proofs_check.symbolic.program import PRINTED, Program
 
 
 @dataclass(frozen=True)
@@ -23,15 +26,19 @@ class Caught:
 
 @dataclass(frozen=True)
 class LemmaResult:
-    """One lemma: `result` is proved, refuted or unknown; `queries` is how many formulas were put to the solver."""
+    """One lemma: `result` is proved, refuted or unknown; `queries` is how many formulas were put to the solver, and
+    `confirmed` how many of them cvc5 answered alike (None if it was not asked: whole runs would take it too long).
+    """
 
     name: str
     claim: str
     scope: str
+    kind: str
     result: str
     seconds: float
     queries: int
     witness: str = ""
+    confirmed: int | None = None
     mutants: tuple[Caught, ...] = ()
 
     @property
@@ -61,8 +68,9 @@ def prove(
     progress: Callable[[str, int, int], None] | None = None,
     program: Program = PRINTED,
     timeout: float = 600.0,
+    confirm: bool = True,
 ) -> ProofReport:
-    """Prove these lemmas (all by default) of a program.
+    """Prove these lemmas (all by default) of a program; `confirm`: local ones with cvc5 too, where it is installed.
 
     `progress` is told what comes next, how many checks are done and how many there are. `timeout` is the seconds that a
     single formula may take before its lemma is called unknown.
@@ -72,7 +80,7 @@ def prove(
     done, rows = 0, []
     for one in chosen:
         told = _Told(one.name, done, total, progress)
-        rows.append(_row(one, program, with_mutants, timeout, told))
+        rows.append(_row(one, program, with_mutants, timeout, confirm, told))
         done = told.done
     return ProofReport(program.name, tuple(rows), _versions())
 
@@ -89,9 +97,13 @@ class _Told:
         self.done += 1
 
 
-def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told: _Told) -> LemmaResult:
+def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, confirm: bool, told: _Told) -> LemmaResult:
     told(program.name)
     outcome = check(one, program, timeout)
+    result, witness = outcome.result, str(outcome.witness or "")
+    second = confirm_lemma(one, program) if confirm and result == "proved" and one.kind != "bounded" else None
+    if second and second.against:
+        result, witness = "unknown", second.against
     caught = []
     for mutant in mutants_of(one.name) if with_mutants else ():
         told(mutant.name)
@@ -101,10 +113,12 @@ def _row(one: Lemma, program: Program, with_mutants: bool, timeout: float, told:
         one.name,
         one.claim,
         one.scope,
-        outcome.result,
+        one.kind,
+        result,
         round(outcome.seconds, 3),
         outcome.queries,
-        str(outcome.witness or ""),
+        witness,
+        second.agreed if second else None,
         tuple(caught),
     )
 
