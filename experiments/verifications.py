@@ -66,7 +66,7 @@ def run_verification(request: VerificationRequest, progress: Progress = lambda *
         progress=lambda done, _: progress(done, total),
     )
     unusual = {}
-    if request.corners:
+    if request.corners and (report.ok or not sweep.program):  # a program that is seen to be wrong needs no corners
         unusual = verify_corners(
             CORNER_MACHINES,
             sweep.seed,

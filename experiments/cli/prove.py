@@ -76,7 +76,7 @@ def _print_proofs(proofs: Proofs, request: ProofRequest) -> None:
 
 
 def _table(proofs: Proofs) -> Table:
-    """One row for each claim. "all": everything its second line names; "any length": the same, about one place or two."""
+    """One row for each claim. "all": all that its second line names; "any length": the same, about one place or two."""
     from rich.box import SIMPLE_HEAD
     from rich.table import Table
     from rich.text import Text
