@@ -126,6 +126,11 @@ def constant(value: Any, what: str) -> int:
         raise ProgramError(f"{what}: {error}") from None
 
 
+def not_a_number(value: Any) -> str:
+    """Why a sequence cannot be combined with this."""
+    return f"a sequence was combined with {type(value).__name__}; use full(x, c) for a constant"
+
+
 def kind_of(value: Number) -> Kind:
     return "bool" if isinstance(value, bool) else "float" if isinstance(value, float) else "int"
 

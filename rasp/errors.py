@@ -5,6 +5,10 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+NO_TRUTH = "a program cannot branch on a whole sequence; use where(condition, x, y)"
+NO_TRUTH_OF_SELECTORS = "selectors are joined with & and |, not with `and` and `or`"
+NO_CHANGE = "a sequence cannot be changed in place; use where(condition, x, y) or prefix_fill"
+
 
 class ProgramError(ValueError):
     """A program or its input means nothing in RASP-L."""

@@ -7,7 +7,7 @@ from typing import Any
 
 from rasp.arithmetic import WHOLE_NUMBERS, Fraction, Kind, constant
 from rasp.core import Function
-from rasp.errors import TraceError
+from rasp.errors import NO_CHANGE, NO_TRUTH, NO_TRUTH_OF_SELECTORS, TraceError
 from rasp.graph import Aggregate, Full, Graph, Indices, Input, Map, Node, Select, Width
 from rasp.operators import Operators
 from rasp.predicates import both
@@ -131,6 +131,9 @@ class TracedSelector:
     def __or__(self, other: TracedSelector) -> TracedSelector:
         return self._join(other, lambda a, b: binary("|", a, b))
 
+    def __bool__(self) -> bool:
+        raise TraceError(NO_TRUTH_OF_SELECTORS)
+
     def __invert__(self) -> TracedSelector:
         raise TraceError("~ of a causal selector would look at the future; negate the predicate instead")
 
@@ -181,7 +184,10 @@ class Traced(Operators):
         return substitute(self.expr, [arg(first + i) for i in range(len(self.inputs))])
 
     def __bool__(self) -> bool:
-        raise TraceError("a program cannot branch on a whole sequence; use where(condition, x, y)")
+        raise TraceError(NO_TRUTH)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        raise TraceError(NO_CHANGE)
 
     def __len__(self) -> int:
         raise TraceError("a program has no length: it runs on sequences of every length")

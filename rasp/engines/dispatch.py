@@ -11,7 +11,7 @@ from rasp.arithmetic import array_kind, cut, cut_array
 from rasp.core import Program
 from rasp.engines.eager import numbers
 from rasp.engines.reference import Plain
-from rasp.errors import EngineError, ProgramError
+from rasp.errors import EngineError, ProgramError, place_of
 from rasp.graph import Graph, Select
 from rasp.rewrite import simplify
 from rasp.sequences import sequence
@@ -23,10 +23,26 @@ Inputs = Sequence[np.ndarray]
 def run(program: Program, *sequences: Any, engine: str = "eager") -> np.ndarray:
     """The program's value at every position, by the given interpreter."""
     check_engine(engine)
+    if not callable(program):
+        raise ProgramError(f"{program!r} is no program; give a function from a sequence to a sequence")
     arrays = [sequence(s) for s in sequences]
     if len({len(a) for a in arrays}) != 1:
         raise ProgramError(f"the sequences differ in length: {', '.join(str(len(a)) for a in arrays)}")
-    return ENGINES[engine](program, arrays)
+    return ENGINES[engine](_guarded(program), arrays)
+
+
+def _guarded(program: Program) -> Program:
+    """The program; what it raises itself becomes an error that says so."""
+
+    def called(*xs: Any) -> Any:
+        try:
+            return program(*xs)
+        except ProgramError:
+            raise
+        except Exception as error:
+            raise ProgramError(f"{place_of(program)} failed: {type(error).__name__}: {error}") from error
+
+    return called
 
 
 def check_engine(engine: str) -> None:

@@ -25,6 +25,7 @@ from rasp.arithmetic import (
     array_kind,
     constant,
     cut_array,
+    not_a_number,
     number,
 )
 from rasp.core import Function
@@ -37,7 +38,7 @@ from rasp.engines.short_cuts import (
     same_so_far,
     value_at,
 )
-from rasp.errors import ProgramError
+from rasp.errors import NO_CHANGE, NO_TRUTH, ProgramError
 from rasp.operators import Operators
 from rasp.predicates import Predicate, classify
 from rasp.scalar import Expr, arg, binary, capture, evaluate_arrays, opaque_calls, truth, whole
@@ -61,12 +62,20 @@ class Numbers(Operators, np.ndarray):  # type: ignore[misc]
     constant: int | None = None  # the number that stands everywhere
     start: int | None = None  # the first of numbers that count up
 
+    def __bool__(self) -> bool:
+        if self.ndim:
+            raise ProgramError(NO_TRUTH)
+        return bool(self.view(np.ndarray))
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        raise ProgramError(NO_CHANGE)
+
     def _binary(self, op: str, other: Any, swapped: bool) -> Any:
         if not isinstance(other, np.ndarray):
             try:
                 other = number(other)
             except TypeError:
-                return NotImplemented
+                raise ProgramError(not_a_number(other)) from None
             except OverflowError as error:
                 raise ProgramError(str(error)) from None
         mine = self.view(np.ndarray)

@@ -12,9 +12,9 @@ from typing import Any
 
 import numpy as np
 
-from rasp.arithmetic import Number, apply, apply_unary, constant, cut, mean, number, wrap
+from rasp.arithmetic import Number, apply, apply_unary, constant, cut, mean, not_a_number, number, wrap
 from rasp.core import Function
-from rasp.errors import ProgramError
+from rasp.errors import NO_CHANGE, NO_TRUTH, NO_TRUTH_OF_SELECTORS, ProgramError
 from rasp.operators import Operators
 from rasp.values import call, value
 
@@ -33,6 +33,12 @@ class Plain(Operators):
 
     def __len__(self) -> int:
         return len(self.items)
+
+    def __bool__(self) -> bool:
+        raise ProgramError(NO_TRUTH)
+
+    def __setitem__(self, place: Any, value: Any) -> None:
+        raise ProgramError(NO_CHANGE)
 
     def __iter__(self) -> Iterator[Number]:
         return iter(self.items)
@@ -53,9 +59,7 @@ def _scalar(other: Any) -> Number:
     try:
         return number(other)
     except TypeError:
-        raise ProgramError(
-            f"a sequence was combined with {type(other).__name__}; use full(x, c) for a constant"
-        ) from None
+        raise ProgramError(not_a_number(other)) from None
     except OverflowError as error:
         raise ProgramError(str(error)) from None
 
@@ -69,6 +73,9 @@ class Matrix:
     @property
     def __rasp__(self) -> Reference:
         return REFERENCE
+
+    def __bool__(self) -> bool:
+        raise ProgramError(NO_TRUTH_OF_SELECTORS)
 
     def __and__(self, other: Matrix) -> Matrix:
         pairs = zip(self.rows, other.rows, strict=True)

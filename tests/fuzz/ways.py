@@ -62,11 +62,11 @@ def _streamed(graph: Graph) -> Runner:
 
 def uncompiled(graph: Graph) -> Kernel:
     """A kernel whose loop runs in Python (the hash tables it calls are machine code)."""
-    with patch("rasp.engines.jit.load_module", _run_as_python):
+    with patch("rasp.engines.jit.load_module", run_as_python):
         return Kernel(graph)
 
 
-def _run_as_python(source: str) -> ModuleType:
+def run_as_python(source: str) -> ModuleType:
     """Generated code without numba. Numbers are numpy's, which wrap around as machine code does."""
     module = ModuleType("uncompiled")
     module.__dict__["int"] = _whole
