@@ -148,13 +148,17 @@ def call(function: Callable[..., Any], *args: Any) -> Number:
 
     Call it with numpy's warnings off: the function may use numpy.
     """
-    seen = [a if isinstance(a, _Value) else value(a) for a in args]
+    return ask(function, *[a if isinstance(a, _Value) else value(a) for a in args])
+
+
+def ask(function: Callable[..., Any], *seen: Any) -> Number:
+    """The same, for numbers as functions see them."""
     try:
         result = function(*seen)
     except Exception as error:
         at = ", ".join(str(a) for a in seen)
         raise FunctionError(function, f"failed at {at}: {type(error).__name__}: {error}") from error
-    return returned(function, result)
+    return result._held if type(result) is Truth else returned(function, result)
 
 
 def returned(function: Callable[..., Any], result: Any) -> Number:

@@ -7,16 +7,17 @@ truth values or, between primitives, floats; what a primitive gives is whole num
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Iterable, Iterator
 from typing import Any
 
 import numpy as np
 
-from rasp.arithmetic import Number, apply, apply_unary, constant, cut, mean, not_a_number, number, wrap
+from rasp.arithmetic import COMPARISONS, Number, apply, apply_unary, constant, cut, mean, not_a_number, number, wrap
 from rasp.core import Function
 from rasp.errors import NO_CHANGE, NO_TRUTH, NO_TRUTH_OF_SELECTORS, ProgramError
 from rasp.operators import Operators
-from rasp.values import call, value
+from rasp.values import ask, call, value
 
 
 class Plain(Operators):
@@ -103,13 +104,16 @@ class Reference:
         return Plain(cut(call(func, a, b)) for a, b in zip(x, y, strict=False))
 
     def select(self, k: Plain, q: Plain, pred: Function, causal: bool) -> Matrix:
-        keys, queries, size = [value(a) for a in k], [value(a) for a in q], len(k)
-        return Matrix(
-            [
-                [(j <= i or not causal) and bool(call(pred, keys[j], queries[i])) for j in range(size)]
-                for i in range(size)
-            ]
-        )
+        size = len(k)
+        keys, queries, asked = k.items, q.items, pred
+        if not (_is_comparison(pred) and _all_whole(keys) and _all_whole(queries)):  # Python compares those as we do
+            keys, queries = [value(a) for a in k], [value(a) for a in q]  # type: ignore[misc]
+            asked = functools.partial(ask, pred)
+        rows = []
+        for i in range(size):
+            reach = i + 1 if causal else size
+            rows.append([bool(asked(keys[j], queries[i])) for j in range(reach)] + [False] * (size - reach))
+        return Matrix(rows)
 
     def sel_width(self, A: Matrix) -> Plain:
         return Plain(sum(row) for row in A.rows)
@@ -138,6 +142,14 @@ class Reference:
         if reduction == "mean":
             return mean(wrap(sum(whole)), len(whole))
         return max(whole) if reduction == "max" else min(whole)
+
+
+def _is_comparison(pred: Function) -> bool:
+    return any(pred is compare for compare in COMPARISONS.values())
+
+
+def _all_whole(items: list[Number]) -> bool:
+    return not any(isinstance(x, float) for x in items)
 
 
 REFERENCE = Reference()

@@ -12,7 +12,7 @@ import numpy as np
 from .compare import Figures, Mismatch, compare_model, engine_mismatch
 from .programs import Program, Tree, variable
 
-SECONDS = 30.0  # at most, for one mismatch
+SECONDS = 30.0  # of processor time at most, for one mismatch
 SIMPLEST = {
     "literal": ("0", "1"),
     "small": ("2",),
@@ -47,13 +47,13 @@ def shrink(mismatch: Mismatch, seconds: float = SECONDS) -> Mismatch:
 
 
 def _shrunk(mismatch: Mismatch, seconds: float) -> Mismatch:
-    end = time.monotonic() + seconds
+    end = time.process_time() + seconds
     best = mismatch
     improved = True
-    while improved and time.monotonic() < end:
+    while improved and time.process_time() < end:
         improved = False
         for candidate in candidates(best):
-            if time.monotonic() > end:
+            if time.process_time() > end:
                 break
             found = _tried(candidate)
             if found and weight(found) < weight(best):
