@@ -71,16 +71,15 @@ def write_index(folder: Path) -> None:
 def build(entry: ZooEntry, folder: Path) -> dict[str, Any]:
     """Compile a model, compare it with its program, find its circuit, and write its folder, whole or not at all."""
     compiled = compile_entry(entry)
-    batches = [compiled.inputs(seed) for seed in SEEDS]
-    for inputs in batches:
-        compiled.check(inputs)
+    inputs = [tokens for seed in SEEDS for tokens in compiled.inputs(seed)]
+    compiled.check(inputs)
     wiring = Wiring(compiled.model)
-    circuit, shown = find_circuit(wiring, batches)
+    circuit, shown = find_circuit(wiring, _growing(inputs))
     with TemporaryDirectory(dir=folder, prefix=".building-") as temporary:
         place = Path(temporary) / entry.name
         compiled.model.save_pretrained(place)
         write_json(place / CIRCUIT, circuit_data(wiring, circuit))
-        write_whole(place / VECTORS, _vectors(compiled, [*shown, *_others(batches[0], shown)]))
+        write_whole(place / VECTORS, _vectors(compiled, [*shown, *_others(inputs, shown)]))
         write_whole(place / SOURCE, entry.source)
         if entry.machine is not None:
             write_whole(place / MACHINE, entry.machine + "\n")
@@ -92,6 +91,15 @@ def build(entry: ZooEntry, folder: Path) -> dict[str, Any]:
         shutil.rmtree(folder / entry.name, ignore_errors=True)
         place.rename(folder / entry.name)
     return manifest
+
+
+def _growing(inputs: list[np.ndarray], first: int = 6, most: int = 64) -> list[list[np.ndarray]]:
+    """Batches, each twice as large as the one before: a few inputs show most edges, and the rest need many."""
+    batches, size = [], first
+    while inputs:
+        batches.append(inputs[:size])
+        inputs, size = inputs[size:], min(2 * size, most)
+    return batches
 
 
 def _others(inputs: list[np.ndarray], shown: list[np.ndarray]) -> list[np.ndarray]:

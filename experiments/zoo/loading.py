@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from compile.circuits import Circuit, Edge, Patching, Wiring
-from compile.circuits.circuit import padded, read_circuit
+from compile.circuits import Circuit, Edge, Wiring
+from compile.circuits.circuit import Run, read_circuit
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from compile.validate import answers
@@ -78,21 +78,18 @@ class ZooModel:
         changes none at its witness. Outside is tried on `inputs` too, all at once and edge by edge (`edges`: only
         these)."""
         tokens = [vector.tokens for vector in self.vectors]
-        rows, own = padded([*tokens, *(inputs or [])])
-        patching = Patching(self.wiring, rows)
-        right = patching.answers(patching.logits)
-
-        def changed(logits: Any) -> np.ndarray:
-            return (patching.answers(logits) != right) & own
-
-        if changed(patching.only(self.circuit.edges)).any():
-            raise WrongAnswer(f"{self.name}: answers change when everything outside the circuit is cut")
-        for edge, logits in patching.without(self.edges if edges is None else edges):
-            witness = self.circuit.needed.get(edge)
-            if witness is None and changed(logits).any():
-                raise WrongAnswer(f"{self.name}: answers depend on {edge}, which the circuit does not call needed")
-            if witness is not None and not changed(logits)[witness.input, witness.position]:
+        run = Run(self.wiring, tokens)
+        for edge, logits in run.patching.without(self.circuit.needed):
+            witness = self.circuit.needed[edge]
+            if not run.changed(logits)[witness.input, witness.position]:
                 raise WrongAnswer(f"{self.name}: the witness of {edge} does not show that it is needed")
+        run = Run(self.wiring, [*tokens, *(inputs or [])])
+        if run.changed(run.patching.only(self.circuit.edges)).any():
+            raise WrongAnswer(f"{self.name}: answers change when everything outside the circuit is cut")
+        others = [e for e in (self.edges if edges is None else edges) if e not in self.circuit.needed]
+        for edge, logits in run.patching.without(others):
+            if run.changed(logits).any():
+                raise WrongAnswer(f"{self.name}: answers depend on {edge}, which the circuit does not call needed")
 
 
 def load_zoo(name: str, folder: str | Path | None = None) -> ZooModel:
