@@ -63,7 +63,7 @@ class Playground {
   question(job) {
     const { off, patches } = this.changes;
     return {
-      kind: "begin", model: this.setup.model, tokens: job.prompt, stop: job.stop, final: job.final, steps: job.steps, most: MOST_TOKENS,
+      kind: "begin", model: this.setup.model, tokens: job.prompt, stop: job.stop, final: job.final, steps: job.steps, most: Math.min(MOST_TOKENS, job.most),
       off: [...off], patches: patches.map(({ position, start, stop, tokens, from }) => ({ position, start, stop, tokens, from })),
     };
   }

@@ -12,6 +12,7 @@ class MachineJob {
     this.past = past;
     this.width = this.tapes[0].length + 1;
     this.tableLength = past ? past.tableLength : before.length;
+    this.most = this.prompt.length + 2 * (steps + 1) * this.width; // a run that has gone wrong may never end a tape
   }
   isHalted(tape) { return tape.some((token) => this.final.includes(token)); }
   // The true tape after t steps; null past the first one in a final state.
@@ -96,7 +97,7 @@ class ProblemJob {
     this.prompt = read(`$${left}${sign}${right}|`);
     this.lines = [...(task === "addition" ? sumLines(left, right) : productLines(left, right))];
     this.whole = [...this.prompt, ...this.lines.flatMap(read)];
-    this.read = read;
+    this.most = 2 * this.whole.length + 100;
   }
   expected(position) { return this.whole[position] ?? -1; }
   lineLabel(line) { return String(line); }

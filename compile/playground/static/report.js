@@ -47,7 +47,7 @@ class Report {
       return [bad("✗ They part. "), `The first wrong token is on ${where}: ${name(live.answers[live.wrongAt - 1])} instead of ${name(job.expected(live.wrongAt))}. ${because || "Nothing that is known about these weights explains this."}`];
     }
     if (live.ended === "refused") return [bad("The weights end here. "), live.model.refusal];
-    if (live.ended === "room") return ["Stopped: a run on this page has at most so many tokens."];
+    if (live.ended === "room") return ["Stopped: this is far more than the true run has."];
     if (job.kind === "machine") return this.machineVerdict(live, good, written);
     if (live.ended === "halted") return [good("✓ Done. "), `All ${written.toLocaleString("en")} tokens are right: ${shortened(job.text, 60)} = ${shortened(job.lines.at(-1).slice(0, -1), 80)}.`];
     return [written ? `${written.toLocaleString("en")} tokens written, all of them right.` : "Press Run: the transformer writes the scratchpad, a token at a time."];
