@@ -6,6 +6,8 @@ from collections.abc import Iterable
 
 import numpy as np
 
+from compile.errors import CompileError
+from compile.front.cover import MOST_BOXES
 from compile.pipeline import compile_program
 from compile.source import Option, Tokens
 from compile.transformer import Transformer
@@ -14,6 +16,7 @@ from rasp.machines.machine import TuringMachine
 from rasp.programs.problems import Problem, text_tokens
 from rasp.programs.tasks import TaskProgram, task_program
 from rasp.programs.universal import Size, next_tokens_universal, universal_prompt
+from rasp.programs.vocabulary import NUMBERS, ZERO
 
 
 def compile_task(
@@ -22,9 +25,11 @@ def compile_task(
     """A model of `addition`, `multiplication1`, `multiplication3`, .. that writes texts of up to `lines` lines.
 
     A sum of numbers with d digits has d + 2 lines, a product by k digits d + k + 1 or so. It says what the program with
-    this `n` says, at every position; unless `check` is False, that is seen on generated texts.
+    this `n` says, at every position; unless `check` is False, that is seen on generated texts. `sgd` is refused.
     """
     task = task_program(name)
+    if name == "sgd":
+        raise CompileError(why_not_sgd())
     return compile_program(
         task_source(name, n),
         range(len(task.vocabulary)),
@@ -58,6 +63,17 @@ def compile_universal(
         token_names=vocabulary.names,
         extra={"backend": backend, "universal": [symbols, states], "n": n, "steps": steps},
         **options,
+    )
+
+
+def why_not_sgd() -> str:
+    """The size that its arithmetic would need."""
+    levels = np.arange(NUMBERS) - ZERO
+    products = len(np.unique(np.outer(levels, levels)))
+    return (
+        f"sgd: the product of two of its {NUMBERS} numbers is a map of {NUMBERS**2:,} cases, and the sum of two "
+        f"products one of {products**2:,}; {MOST_BOXES:,} are the most a layer is made for. Run it as a program "
+        "instead (turing-programs run sgd PROBLEM --on program)"
     )
 
 
