@@ -7,7 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from proofs_check.symbolic.certificates import confirm, smtlib, write_certificates
+from proofs_check.symbolic import proving
+from proofs_check.symbolic.certificates import Confirmation, confirm, confirm_lemma, smtlib, write_certificates
 from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.mutants import MUTANTS
 
@@ -42,6 +43,20 @@ def test_a_file_and_the_manifest(tmp_path: Path) -> None:
 def test_cvc5_finds_the_mistake_in_a_wrong_program() -> None:
     query = next(lemma("where").build(MUTANTS["where's branches are exchanged"]))
     assert confirm(smtlib("where", query)) == "sat"
+
+
+def test_a_lemma_that_cvc5_answers_otherwise_is_not_proved(monkeypatch: pytest.MonkeyPatch) -> None:
+    right = confirm_lemma(lemma("where"))
+    wrong = confirm_lemma(lemma("where"), MUTANTS["where's branches are exchanged"])
+    assert right == Confirmation(1, 1)
+    assert wrong == Confirmation(0, 1, "cvc5 answers sat: every int64 triple")
+    (row,) = proving.prove(["where"], with_mutants=False).lemmas
+    assert (row.result, row.confirmed, row.queries) == ("proved", 1, 1)
+    monkeypatch.setattr(proving, "confirm_lemma", lambda *_: wrong)
+    report = proving.prove(["where"], with_mutants=False)
+    assert not report.all_proved and report.lemmas[0].result == "unknown" and "cvc5" in report.lemmas[0].witness
+    monkeypatch.setattr(proving, "confirm_lemma", lambda *_: None)  # not installed
+    assert proving.prove(["where"], with_mutants=False).lemmas[0].confirmed is None
 
 
 def test_a_file_is_no_folder(tmp_path: Path) -> None:

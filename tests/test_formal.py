@@ -84,6 +84,13 @@ def test_every_lemma_that_the_document_names_is_stated_where_it_says() -> None:
     assert [(lemma, file) for lemma, file in named if lemma not in stated.get(file, ())] == []
 
 
+def test_the_page_cites_claims_whose_assumptions_are_printed() -> None:
+    page = (Path(formal.__file__).parents[1] / "page" / "sections.py").read_text()
+    cited = set(re.findall(r"_and_proved\(.*?, \"(\w+)\"\)", page))
+    printed = {name.rpartition(".")[2] for *_, name in formal._CLAIM.findall(proof_files()["Theorem"])}
+    assert len(cited) == 4 and cited <= printed
+
+
 def test_the_traced_program_grows_by_18_nodes_for_each_n() -> None:
     for packing, sizes in traced_sizes().items():
         assert sizes == [201 + 18 * n for n in range(1, 9)], packing

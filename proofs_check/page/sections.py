@@ -22,6 +22,11 @@ def _violations(report: Report) -> str:
     )
 
 
+def _and_proved(gathered: str, theorem: str) -> str:
+    """How the evidence on the page was gathered, and the theorem that says it of every machine."""
+    return f"{gathered} here; for every machine proved in Coq: {theorem}"
+
+
 def sharp_theorem(findings: Findings) -> Section:
     """The sharp theorem, sampled"""
     reports = [findings.sample(), findings.sample(n=2, length=30), findings.sample(packing="unbounded", steps=64)]
@@ -29,7 +34,7 @@ def sharp_theorem(findings: Findings) -> Section:
     return Section(
         "Up to base**n steps, the program is correct through step t if and only if none of the tapes 1 to t has a "
         "repeated (n+1)-gram; and where one has, it fails at exactly the token that the smaller of two answers is.",
-        "sampled",
+        _and_proved("sampled", "the_sharp_theorem"),
         [_violations(r) for r in reports],
         iff and all(r.ok for r in reports),
         "survival",
@@ -47,7 +52,7 @@ def any_horizon(findings: Findings) -> Section:
     return Section(
         "For any number of steps, the first wrong token is the first whose (key, value) meets the same key with a "
         "larger value, on its own tape or an earlier one.",
-        "sampled",
+        _and_proved("sampled", "the_first_wrong_token"),
         [*(_violations(r) for r in reports), *spoilt],
         all(r.ok for r in reports),
     )
@@ -61,7 +66,7 @@ def repeats_matter(findings: Findings) -> Section:
     cells = {n: len(run.tape) - 3 for n, run in found.items()}
     return Section(
         "A repeated (n+1)-gram is never harmless, and n+2 cells are enough for one.",
-        "searched",
+        _and_proved("searched", "the_sharp_theorem"),
         evidence,
         all(cells[n] == n + 2 for n in cells),
     )
@@ -115,7 +120,7 @@ def ceiling_exists(findings: Findings) -> Section:
     ]
     return Section(
         "With the paper's packing no run at all is right past base**(2n) steps, and some are right until then.",
-        "sampled",
+        _and_proved("sampled", "the_packing_ends"),
         evidence,
         all(r.right_past_limit == 0 and r.longest == r.limit for r in rows),
     )
@@ -217,7 +222,7 @@ def every_machine(findings: Findings) -> Section:
     return Section(
         "Every machine, within a space bound, becomes one that satisfies the hypotheses: a tag per cell, never "
         "overwritten, and blanks around the input. With the count above the hash there is no step bound either.",
-        "exhausted over head positions, symbols left open",
+        _and_proved("exhausted over head positions, symbols left open", "every_machine_simulated"),
         evidence,
         all(right),
     )
