@@ -45,7 +45,8 @@ def hugging_face(model: ModelArgument, output: OutputOption, json: JsonOption = 
 def _load(name: str) -> Any:
     from experiments.evaluation.shipped import find
     from experiments.models import load_model
-    from experiments.zoo import catalogue, load_zoo
+    from experiments.zoo import load_zoo
+    from experiments.zoo.catalogue import catalogue
 
     return load_model(name) if find(name).is_dir() or name not in catalogue() else load_zoo(name).model
 

@@ -11,16 +11,14 @@ from typing import TYPE_CHECKING
 from rasp.lazy import lazy_names
 
 if TYPE_CHECKING:
-    from experiments.zoo.catalogue import catalogue
     from experiments.zoo.loading import ZooModel, load_zoo
     from experiments.zoo.scoring import METHODS, score
 
-__all__ = ["METHODS", "ZooModel", "catalogue", "load_zoo", "score"]
+__all__ = ["METHODS", "ZooModel", "load_zoo", "score"]
 
 __getattr__, __dir__ = lazy_names(
     "experiments.zoo",
     {
-        "catalogue": "experiments.zoo.catalogue",
         **dict.fromkeys(("ZooModel", "load_zoo"), "experiments.zoo.loading"),
         **dict.fromkeys(("METHODS", "score"), "experiments.zoo.scoring"),
     },
