@@ -121,8 +121,8 @@ class _Written:
 
     def follow(self, write: Writer, progress: Progress | None) -> None:
         """Whatever ends it, what was written by then is kept."""
-        started = time.perf_counter()
         stream = write(self.truth[: self.width], len(self.truth) - self.width)
+        started = time.perf_counter()
         try:
             self._take(stream, progress)
         except KeyboardInterrupt:

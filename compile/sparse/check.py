@@ -21,7 +21,7 @@ def check_plan(plan: Plan, weights: SparseWeights, arrays: Mapping[str, np.ndarr
     """`NotSparse` names the first matrix that is not the model's."""
     rng = np.random.default_rng(seed)
     for stage, name, matrix in _matrices(weights, arrays):
-        x = rng.normal(size=matrix.shape[1])
+        x = rng.standard_normal((matrix.shape[1],))
         difference = np.abs(planned_product(plan, stage, x, len(matrix)) - matrix @ x)
         if (difference > ROUNDING * (np.abs(matrix) @ np.abs(x)) + ROUNDING).any():
             raise NotSparse(f"{name} was laid out wrongly; please report it")
