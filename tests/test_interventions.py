@@ -19,7 +19,6 @@ from rasp.programs.universal import universal_prompt
 
 @cache
 def universal() -> Any:
-    torch.set_num_threads(1)
     return compile_universal(3, 2, n=1, steps=8, check=False)
 
 
