@@ -112,7 +112,7 @@ class Proofs:
         return self.lemmas.all_proved and (self.theorems is None or self.theorems.all_proved)
 
     def to_json(self) -> dict[str, Any]:
-        coq = {"formal": self.theorems.to_json(), "trouble": self.theorems.trouble} if self.theorems else {}
+        coq = {"formal": self.theorems.to_json(), "errors": self.theorems.errors} if self.theorems else {}
         return {**self.lemmas.to_json(), "all_proved": self.all_proved, **coq}
 
 

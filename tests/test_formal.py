@@ -53,7 +53,7 @@ CLAIMED = (
 @needs_coq
 def test_every_claim_is_proved_from_no_axioms(proof: tuple[FormalReport, Path]) -> None:
     report, _ = proof
-    assert report.trouble == ()
+    assert report.errors == ()
     assert report.all_proved
     assert {claim.assumptions for claim in report.claims} == {"closed"}
     assert set(CLAIMED) <= {claim.theorem for claim in report.claims}
@@ -120,8 +120,8 @@ def test_a_wrong_program_is_not_the_model_and_coq_names_what_moved(
 ) -> None:
     report = check(of=MUTANTS[mutant].functions.__getitem__, only=["Traced"], folder=tmp_path, reuse=proof[1])
     assert not report.all_proved
-    assert len(report.trouble) == 1
-    assert report.trouble[0].startswith(f"{MOVED[mutant]} moved: "), report.trouble
+    assert len(report.errors) == 1
+    assert report.errors[0].startswith(f"{MOVED[mutant]} moved: "), report.errors
     assert all(claim.result != "proved" for claim in report.claims)
 
 
@@ -165,8 +165,8 @@ def test_a_wrong_statement_does_not_check(what: str, proof: tuple[FormalReport, 
     seen = "Lookup" if file == "Program" else file
     report = check(source=source, only=[seen], folder=folder, reuse=proof[1])
     assert not report.all_proved
-    assert len(report.trouble) == 1
-    assert report.trouble[0].startswith(f"{seen}.v: {lemma}"), report.trouble
+    assert len(report.errors) == 1
+    assert report.errors[0].startswith(f"{seen}.v: {lemma}"), report.errors
 
 
 @needs_coq
@@ -194,7 +194,7 @@ def test_a_wrong_prediction_is_seen(proof: tuple[FormalReport, Path], tmp_path: 
     files = {**proof_files(), "Texts": wrong}
     made = formal.compile_files(files, tmp_path, ["Texts"], proof[1])["Texts"]
     assert not made.ok
-    assert "texts_agree does not check" in made.trouble
+    assert "texts_agree does not check" in made.error
 
 
 # --- the runner -------------------------------------------------------------------------------------------------------

@@ -65,7 +65,7 @@ def find_circuit(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]]) -> tup
     Every wired edge is cut on the first batch; on the later ones only those that nothing has shown to be needed yet.
     """
     shown: dict[Edge, dict[Place, int]] = {}  # where cutting an edge changes an answer, and the first such position
-    runs = [Run(wiring, batch) for batch in batches]
+    runs = [BatchRun(wiring, batch) for batch in batches]
     for number, run in enumerate(runs):
         rest = [edge for edge in wiring.wired if edge not in shown]
         for edge, logits in run.patching.without(rest):
@@ -83,7 +83,7 @@ def find_circuit(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]]) -> tup
     return Circuit(witnesses, tuple(backup), idle), [batches[number][row] for number, row in chosen]
 
 
-class Run:
+class BatchRun:
     """A batch of inputs through the model, to be compared with runs of which something was cut."""
 
     def __init__(self, wiring: Wiring, inputs: Sequence[np.ndarray]) -> None:
@@ -100,7 +100,7 @@ def _witness(places: dict[Place, int], chosen: Sequence[Place]) -> EdgeWitness:
     return EdgeWitness(number, places[chosen[number]])
 
 
-def _needed_together(run: Run, needed: Sequence[Edge], rest: Sequence[Edge]) -> list[Edge]:
+def _needed_together(run: BatchRun, needed: Sequence[Edge], rest: Sequence[Edge]) -> list[Edge]:
     """Of the edges that no answer needs alone, those that are still needed once others are cut: first come, first cut.
 
     Halves of what is left are cut at once, so that a model without any takes one run.

@@ -60,8 +60,8 @@ def prove(
 def _print_proofs(proofs: Proofs, request: ProofRequest) -> None:
     console = screen()
     console.print(_table(proofs))
-    for trouble in proofs.theorems.trouble if proofs.theorems else ():
-        console.print(trouble, style="bold red", markup=False)
+    for error in proofs.theorems.errors if proofs.theorems else ():
+        console.print(error, style="bold red", markup=False)
     tried = any(row.mutants for row in proofs.lemmas.lemmas)
     proved = "every lemma is proved" + (", and refuted on every wrong program" if tried else "")
     if proofs.theorems:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from compile.circuits import Circuit, Edge, Wiring
-from compile.circuits.circuit import Run, read_circuit
+from compile.circuits.circuit import BatchRun, read_circuit
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from compile.validate import answers
@@ -78,12 +78,12 @@ class ZooModel:
         changes none at its witness. Outside is tried on `inputs` too, all at once and edge by edge (`edges`: only
         these)."""
         tokens = [vector.tokens for vector in self.vectors]
-        run = Run(self.wiring, tokens)
+        run = BatchRun(self.wiring, tokens)
         for edge, logits in run.patching.without(self.circuit.needed):
             witness = self.circuit.needed[edge]
             if not run.changed(logits)[witness.input, witness.position]:
                 raise WrongAnswer(f"{self.name}: the witness of {edge} does not show that it is needed")
-        run = Run(self.wiring, [*tokens, *(inputs or [])])
+        run = BatchRun(self.wiring, [*tokens, *(inputs or [])])
         if run.changed(run.patching.only(self.circuit.edges)).any():
             raise WrongAnswer(f"{self.name}: answers change when everything outside the circuit is cut")
         others = [e for e in (self.edges if edges is None else edges) if e not in self.circuit.needed]

@@ -20,6 +20,7 @@ from typing import Any
 from proofs_check.formal import universal
 from proofs_check.formal.generate import Functions, NotInModel, first_difference, printed, traced_file, traced_functions
 from proofs_check.formal.texts import texts_file
+from rasp.progress import StageProgress
 
 HERE = Path(__file__).parent
 CLOSED = "Closed under the global context"
@@ -56,16 +57,16 @@ class Claim:
 
 @dataclass(frozen=True)
 class FormalReport:
-    """What Coq said of each claim; `trouble` names each file that does not check, and why."""
+    """What Coq said of each claim; `errors` names each file that does not check, and why."""
 
     claims: tuple[Claim, ...]
-    trouble: tuple[str, ...]
+    errors: tuple[str, ...]
     seconds: float
     coq: str
 
     @property
     def all_proved(self) -> bool:
-        return not self.trouble and bool(self.claims) and all(c.result == "proved" for c in self.claims)
+        return not self.errors and bool(self.claims) and all(c.result == "proved" for c in self.claims)
 
     def to_json(self) -> list[dict[str, Any]]:
         return [{**asdict(claim), "kind": claim.kind} for claim in self.claims]
@@ -73,12 +74,13 @@ class FormalReport:
 
 @dataclass(frozen=True)
 class Compiled:
-    """What coqc made of one file."""
+    """What coqc made of one file: what it `said`, or the `lemma` at which it stopped, and why."""
 
     ok: bool
     seconds: float
     said: str = ""
-    trouble: str = ""
+    lemma: str = ""
+    error: str = ""
 
 
 def find_coqc() -> str | None:
@@ -157,7 +159,7 @@ def compile_files(
     folder: Path,
     only: Iterable[str] | None = None,
     reuse: Path | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: StageProgress | None = None,
 ) -> dict[str, Compiled]:
     """Compile in a folder, two at a time. A file is not compiled if one that it requires did not compile.
 
@@ -206,16 +208,17 @@ def _compile(coqc: str, folder: Path, name: str) -> Compiled:
     seconds = round(time.perf_counter() - start, 2)
     if ran.returncode == 0:
         return Compiled(True, seconds, ran.stdout)
-    return Compiled(False, seconds, ran.stdout, _trouble(folder, name, ran.stderr or ran.stdout))
+    return Compiled(False, seconds, ran.stdout, *_stopped(folder, name, ran.stderr or ran.stdout))
 
 
-def _trouble(folder: Path, name: str, said: str) -> str:
-    """Which lemma of which file does not check, and Coq's first words about it."""
+def _stopped(folder: Path, name: str, said: str) -> tuple[str, str]:
+    """Which lemma of a file does not check, and Coq's first words about it."""
     place = re.search(r"line (\d+)", said)
     before = (folder / f"{name}.v").read_text().splitlines()[: int(place.group(1)) if place else 0]
     stated = _STATED.findall("\n".join(before))
     words = " ".join(said.partition("Error:")[2].split()) or " ".join(said.split())
-    return f"{name}.v: {stated[-1] if stated else 'the beginning'} does not check: {words[:300]}"
+    lemma = stated[-1] if stated else ""
+    return lemma, f"{name}.v: {lemma or 'the beginning'} does not check: {words[:300]}"
 
 
 # --- the report -------------------------------------------------------------------------------------------------------
@@ -228,7 +231,7 @@ def check(
     only: Iterable[str] | None = None,
     folder: Path | None = None,
     reuse: Path | None = None,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: StageProgress | None = None,
 ) -> FormalReport:
     """Compile the proof (in a temporary folder, or the one given) and say what Coq made of each claim.
 
@@ -237,32 +240,38 @@ def check(
     """
     need_coqc()
     start = time.perf_counter()
-    files, trouble = proof_files(source), []
+    files, errors = proof_files(source), []
     wanted = None if only is None else list(only)
     for name, made in generated_files(of, texts).items():
         if wanted is None or name in wanted:
             try:
                 files[name] = made()
             except NotInModel as error:
-                trouble.append(str(error))
+                errors.append(str(error))
     if folder is None:
         with tempfile.TemporaryDirectory(prefix="turing-programs-coq-") as temporary:
-            return _checked(files, Path(temporary), wanted, reuse, progress, of, trouble, start)
-    return _checked(files, folder, wanted, reuse, progress, of, trouble, start)
+            return _checked(files, Path(temporary), wanted, reuse, progress, of, errors, start)
+    return _checked(files, folder, wanted, reuse, progress, of, errors, start)
 
 
 def _checked(
-    files: dict[str, str], folder: Path, only: list[str] | None, reuse: Path | None,
-    progress: Callable[[str, int, int], None] | None, of: Functions, trouble: list[str], start: float,
-) -> FormalReport:  # fmt: skip
+    files: dict[str, str],
+    folder: Path,
+    only: list[str] | None,
+    reuse: Path | None,
+    progress: StageProgress | None,
+    of: Functions,
+    errors: list[str],
+    start: float,
+) -> FormalReport:
     if only is not None:
         only = [name for name in only if name in files]
     compiled = compile_files(files, folder, only, reuse, progress)
     for name, made in compiled.items():
-        if made.trouble:
-            trouble.append(_moved(folder, made, of) if name == "Traced" else made.trouble)
+        if made.error:
+            errors.append(_moved(folder, made, of) if name == "Traced" else made.error)
     claims = [claim for name, made in compiled.items() for claim in _claims(files[name], made, compiled)]
-    return FormalReport(tuple(claims), tuple(trouble), round(time.perf_counter() - start, 2), coq_version())
+    return FormalReport(tuple(claims), tuple(errors), round(time.perf_counter() - start, 2), coq_version())
 
 
 def _claims(text: str, made: Compiled, compiled: Mapping[str, Compiled]) -> list[Claim]:
@@ -273,7 +282,7 @@ def _claims(text: str, made: Compiled, compiled: Mapping[str, Compiled]) -> list
     found = []
     for file, claim, scope, theorem in stated:
         rests_on = answers.get(theorem, "unknown")
-        result = "proved" if rests_on == "closed" else "failed" if made.ok or made.trouble else "not reached"
+        result = "proved" if rests_on == "closed" else "failed" if made.ok or made.error else "not reached"
         seconds = compiled[file].seconds if file in compiled else made.seconds
         found.append(
             Claim(" ".join(claim.split()), " ".join(scope.split()), theorem, f"{file}.v", rests_on, result, seconds)
@@ -296,11 +305,10 @@ def _assumptions(said: str) -> list[str]:
 
 def _moved(folder: Path, made: Compiled, of: Functions) -> str:
     """Which Python function no longer traces to the graph of the theorem, and at which node."""
-    named = re.search(r"Traced\.v: (\w+)", made.trouble)
     functions = {function.lemma: function for function in traced_functions(of)}
-    function = functions.get(named.group(1)) if named else None
+    function = functions.get(made.lemma)
     if function is None:
-        return made.trouble
+        return made.error
     (folder / "Expected.v").write_text(
         "From Coq Require Import List ZArith.\nImport ListNotations.\nRequire Import Program Graph.\n"
         f"Set Printing Width 100000.\nCompute fst (Build.graph_of {function.arity} ({function.coq})).\n"

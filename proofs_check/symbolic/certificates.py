@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
@@ -17,6 +17,7 @@ from typing import Any
 from proofs_check.symbolic.checking import LOGIC, Lemma, Query
 from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.program import PRINTED, Program
+from rasp.progress import StageProgress
 
 
 @dataclass(frozen=True)
@@ -43,7 +44,7 @@ def write_certificates(
     folder: str | Path,
     lemmas: Iterable[str] | None = None,
     program: Program = PRINTED,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: StageProgress | None = None,
 ) -> list[Certificate]:
     """Write the files of these lemmas (all by default) into a folder, made if need be."""
     target = Path(folder)

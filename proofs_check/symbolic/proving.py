@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import platform
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable
 from dataclasses import asdict, dataclass
 from importlib.metadata import PackageNotFoundError, version
 from typing import Any
@@ -13,6 +13,7 @@ from proofs_check.symbolic.checking import Lemma, check
 from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.mutants import mutants_of
 from proofs_check.symbolic.program import PRINTED, Program
+from rasp.progress import StageProgress
 
 
 @dataclass(frozen=True)
@@ -65,7 +66,7 @@ class ProofReport:
 def prove(
     lemmas: Iterable[str] | None = None,
     with_mutants: bool = True,
-    progress: Callable[[str, int, int], None] | None = None,
+    progress: StageProgress | None = None,
     program: Program = PRINTED,
     timeout: float = 600.0,
     confirm: bool = True,
@@ -88,7 +89,7 @@ def prove(
 class _Told:
     """Counts the checks and passes the count on."""
 
-    def __init__(self, name: str, done: int, total: int, progress: Callable[[str, int, int], None] | None) -> None:
+    def __init__(self, name: str, done: int, total: int, progress: StageProgress | None) -> None:
         self.name, self.done, self.total, self.progress = name, done, total, progress
 
     def __call__(self, what: str) -> None:
