@@ -44,6 +44,7 @@ def verify(name: str, folder: Path, every_edge: bool) -> None:
     """Load it, replay its vectors, run its source, and cut everything outside and each thing inside its circuit."""
     zoo = load_zoo(name, folder)
     zoo.check()
+    assert len(zoo.model.predict(zoo.example)) > 4
     assert len(zoo.vectors) >= 1 and zoo.circuit.needed
     assert (zoo.learned is None) == (catalogue()[name].twin is None)
     source_says(zoo)

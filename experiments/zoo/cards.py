@@ -21,8 +21,8 @@ tags: [interpretability, circuits, RASP, {family}]
 from experiments.zoo import load_zoo
 
 zoo = load_zoo("{name}")
-zoo.model.predict(zoo.vectors[0].tokens)    # the next token at every position
-zoo.circuit.edges                           # the edges that the answers depend on
+zoo.model.predict(zoo.example)    # the next token at every position
+zoo.circuit.edges                 # the edges that the answers depend on
 ```
 
 {layers} layers, heads per layer {heads}, d_model {d_model}, {parameters:,} parameters ({nonzero:,} not zero).

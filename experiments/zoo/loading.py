@@ -62,6 +62,12 @@ class ZooModel:
         folder = self.folder / LEARNED
         return Transformer.from_pretrained(folder) if folder.is_dir() else None
 
+    @property
+    def example(self) -> np.ndarray:
+        """The longest of the test vectors' inputs, each up to where the model would refuse."""
+        answered = [v.tokens[np.logical_and.accumulate(v.answers != REFUSED)] for v in self.vectors]
+        return max(answered, key=len)
+
     def check(self) -> None:
         """Raise `WrongAnswer` if the model fails a test vector."""
         for vector in self.vectors:
