@@ -24,7 +24,7 @@ def _violations(report: Report) -> str:
 
 def _and_proved(gathered: str, theorem: str) -> str:
     """How the evidence on the page was gathered, and the theorem that says it of every machine."""
-    return f"{gathered} here; for every machine proved in Coq: {theorem}"
+    return f"{gathered}; in Coq: {theorem}"
 
 
 def sharp_theorem(findings: Findings) -> Section:
