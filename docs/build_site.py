@@ -25,6 +25,7 @@ PAGES = {
     "compiler": "The compiler",
     "circuits": "A zoo with known circuits, and doors",
     "results": "Learned against compiled",
+    "machines": "Machines, programs and tasks of your own",
     "training-notes": "Training notes",
 }
 DEMOS = {  # file: the command that makes it

@@ -81,7 +81,7 @@ TASKS = (
         "sgd",
         "steps of stochastic gradient descent on linear regression, 200 levels per number",
         "sampled: tests/test_task_programs.py",
-        "see turing-programs compile sgd",
+        "refused, with the size it would need: turing-programs compile sgd",
     ),
 )
 

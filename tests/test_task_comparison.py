@@ -13,8 +13,9 @@ import pytest
 from experiments.cli import main
 from experiments.comparison import report
 from experiments.comparison.checks import Disagreement
+from experiments.comparison.findings import findings
 from experiments.comparison.requests import ComparisonRequest
-from experiments.comparison.summary import as_markdown
+from experiments.comparison.summary import as_markdown, learned_of, lookbacks
 from experiments.comparison.tasks import study as studies
 from experiments.comparison.tasks.measure import TaskTrial, anatomy, lookback
 from experiments.comparison.tasks.problems import WrittenProblem
@@ -206,3 +207,16 @@ def test_bad_requests_are_refused(
         main()
     printed = capsys.readouterr()
     assert ended.value.code == 2 and said in printed.err and len(printed.err.strip().splitlines()) == 1
+
+
+def test_the_documented_table_and_figures_are_those_of_the_shipped_results() -> None:
+    root = Path(__file__).parents[1]
+    told = (root / "docs" / "results.md").read_text()
+    shipped = json.loads((root / "experiments/report/tasks/addition.json").read_text())
+    assert as_markdown(shipped) in told
+    counts = lookbacks(shipped, learned_of(shipped))
+    for backs in (range(5), range(6, 9)):
+        wrong, of = (sum(counts[back][i] for back in backs) for i in (0, 1))
+        assert f"{wrong / of:.1%} of {of:,}" in " ".join(told.split())
+    assert "copy like a program that looks about 5 tokens back" in " ".join(findings(shipped))
+    assert "<h1>" in report.render(shipped)
