@@ -830,8 +830,14 @@ def test_shipped_checkpoints_are_what_their_record_says(folder: Path) -> None:
     assert found.high >= claimed["low"] and found.low <= claimed["high"]
 
 
+def checkout(folder: Path) -> Path:
+    """Where the checkpoints of a checkout of the source would be."""
+    (folder / "pyproject.toml").touch()
+    return folder / "experiments/checkpoints"
+
+
 def test_a_run_is_shipped_in_half_precision_and_says_the_same(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    folder = tmp_path / "shipped/small"
+    folder = checkout(tmp_path) / "small"
     for module in ("evaluation.shipped", "training.presets"):
         monkeypatch.setattr(f"experiments.{module}.FOLDER", folder.parent)
     run_quietly(with_steps(SHORT, 2), tmp_path / "run")
@@ -849,14 +855,14 @@ def test_a_run_is_shipped_in_half_precision_and_says_the_same(tmp_path: Path, mo
 
 
 def test_nothing_is_shipped_unless_its_evaluation_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.evaluation.shipped.FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr("experiments.evaluation.shipped.FOLDER", checkout(tmp_path))
     run_quietly(with_steps(SHORT, 1), tmp_path / "run")
     with pytest.raises(KeyboardInterrupt), shipping(tmp_path / "run", "small"):
         raise KeyboardInterrupt
     for name in ("../escaped", "", "a b", ".hidden"):
         with pytest.raises(ValueError, match="no name for a checkpoint"), shipping(tmp_path / "run", name):
             pass
-    assert not (tmp_path / "shipped").exists() and not (tmp_path / "escaped").exists()
+    assert not (tmp_path / "experiments").exists() and not (tmp_path / "escaped").exists()
     with shipping(tmp_path / "run", "small") as staged:
         staged.note([])
     for name, change in (("other", {"machine_seed": 5}), ("plain", {"scratchpad": False})):
@@ -878,7 +884,7 @@ def test_a_run_without_its_record_is_not_shipped(tmp_path: Path, text: str) -> N
 
 
 def test_a_run_that_is_not_finished_is_not_shipped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("experiments.evaluation.shipped.FOLDER", tmp_path / "shipped")
+    monkeypatch.setattr("experiments.evaluation.shipped.FOLDER", checkout(tmp_path))
     run_quietly(with_steps(SHORT, 1), tmp_path / "run")
     (tmp_path / "run" / RECORD).write_text(json.dumps({**read_record(tmp_path / "run"), "finished": False}))
     with pytest.raises(ValueError, match="not finished"), shipping(tmp_path / "run", "small"):
