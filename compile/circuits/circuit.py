@@ -65,8 +65,8 @@ def find_circuit(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]]) -> tup
     Every wired edge is cut on the first batch; on the later ones only those that nothing has shown to be needed yet.
     """
     shown: dict[Edge, dict[Place, int]] = {}  # where cutting an edge changes an answer, and the first such position
-    runs = [BatchRun(wiring, batch) for batch in batches]
-    for number, run in enumerate(runs):
+    for number, batch in enumerate(batches):
+        run = BatchRun(wiring, batch)  # one at a time: of a large model, memory holds no more
         rest = [edge for edge in wiring.wired if edge not in shown]
         for edge, logits in run.patching.without(rest):
             changed = run.changed(logits)
@@ -74,9 +74,9 @@ def find_circuit(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]]) -> tup
                 rows = np.flatnonzero(changed.any(axis=1)).tolist()
                 shown[edge] = {(number, row): int(changed[row].argmax()) for row in rows}
     backup: list[Edge] = []
-    for run in runs:
+    for batch in batches:
         rest = [edge for edge in wiring.wired if edge not in shown and edge not in backup]
-        backup += _needed_together(run, [*shown, *backup], rest)
+        backup += _needed_together(BatchRun(wiring, batch), [*shown, *backup], rest)
     chosen = _few_places(shown)
     witnesses = {edge: _witness(shown[edge], chosen) for edge in wiring.wired if edge in shown}
     idle = tuple(edge for edge in wiring.wired if edge not in shown and edge not in backup)

@@ -93,7 +93,7 @@ def build(entry: ZooEntry, folder: Path) -> dict[str, Any]:
     return manifest
 
 
-def _growing(inputs: list[np.ndarray], first: int = 6, most: int = 64) -> list[list[np.ndarray]]:
+def _growing(inputs: list[np.ndarray], first: int = 6, most: int = 24) -> list[list[np.ndarray]]:
     """Batches, each twice as large as the one before: a few inputs show most edges, and the rest need many."""
     batches, size = [], first
     while inputs:
