@@ -111,7 +111,7 @@ def run_compilation(request: CompilationRequest) -> Compilation:
 def _compiled_machine(request: CompilationRequest) -> Transformer:
     from compile import compile_machine
 
-    n = request.n or 1
+    n = 1 if request.n is None else request.n
     machine = read_machine(request.machine)
     if request.tags is not None:
         machine = make_simulable(machine, request.tags, n).machine

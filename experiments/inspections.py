@@ -153,7 +153,7 @@ def requested_scene(request: InspectionRequest, model: Transformer | None) -> Sc
     wants_tags = request.tags if request.tags is not None else kinds > 1 or model is None
     if not wants_tags:
         return machine_scene(chosen, tape, request.steps)
-    start = tagged_start(chosen, tape, request.n or 1, kinds)
+    start = tagged_start(chosen, tape, 1 if request.n is None else request.n, kinds)
     return machine_scene(start.machine, start.tape, request.steps, chosen.name)
 
 
@@ -165,7 +165,12 @@ def compile_for(scene: Scene, request: InspectionRequest) -> Transformer:
     steps = max(1, len(scene.trace) // scene.given - 1)
     options: dict[str, Any] = {"max_seq_len": len(scene.trace)} if request.backend == "tracr" else {}
     return compile_machine(
-        scene.machine, backend=request.backend, n=request.n or 1, steps=steps, check=False, **options
+        scene.machine,
+        backend=request.backend,
+        n=1 if request.n is None else request.n,
+        steps=steps,
+        check=False,
+        **options,
     )
 
 

@@ -37,9 +37,11 @@ def compile_named(
     from compile import compile_program, compile_task, compile_universal
 
     if is_task(name):
-        return compile_task(name, n=n or 4, lines=counts, backend=backend, check=check, **options)
+        return compile_task(name, n=4 if n is None else n, lines=counts, backend=backend, check=check, **options)
     if name == "universal":
-        return compile_universal(*UNIVERSAL, n=n or 1, steps=counts, backend=backend, check=check, **options)
+        return compile_universal(
+            *UNIVERSAL, n=1 if n is None else n, steps=counts, backend=backend, check=check, **options
+        )
     program = read_program(name)
     program.need_one_sequence()
     program.trace()  # what is no RASP-L program is refused before anything is compiled

@@ -53,7 +53,7 @@ SeedOption = Annotated[int, typer.Option(min=0, max=MOST, help="Of the test prob
 NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
 NOrDefault = Annotated[
     int | None,
-    typer.Option("--n", "-n", min=1, help="The program looks n+1 tokens back.", show_default="1; of tasks 4"),
+    typer.Option("--n", "-n", help="The program looks n+1 tokens back.", show_default="1; of tasks 4"),
 ]
 PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.")]
 

@@ -40,7 +40,7 @@ OwnMachine = Annotated[
     typer.Argument(help="Check this machine, as for `run`, instead of random ones or of all.", show_default=False),
 ]
 MachinesOption = Annotated[
-    int, typer.Option("--machines", "-m", min=1, help="How many random machines; of one machine, random tapes.")
+    int, typer.Option("--machines", "-m", help="How many random machines; of one machine, random tapes.")
 ]
 SymbolsOption = Annotated[int, typer.Option(help="Symbols of each machine.")]
 StatesOption = Annotated[int, typer.Option(help="States of each machine.")]
