@@ -9,7 +9,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo proof test test-slow fuzz lint browser coq bench clean docs
+.PHONY: demo proof test test-slow fuzz lint browser coq bench docs clean
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
