@@ -14,8 +14,9 @@ import numpy as np
 import pytest
 from typer.testing import CliRunner
 
-from compile.circuits import Circuit, Edge, Patching, Wiring
+from compile.circuits import Circuit, Edge, Patching, Wiring, find_circuit
 from compile.circuits.circuit import EdgeWitness, padded
+from compile.circuits.idle import idle_edges
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from experiments.cli import app
@@ -144,17 +145,47 @@ def test_a_wrong_answer_is_noticed(induct: ZooModel) -> None:
 
 
 def test_a_circuit_that_lacks_an_edge_is_noticed(induct: ZooModel) -> None:
-    edges = dict(induct.circuit.needed)
-    edges.pop(next(iter(edges)))
+    found, tokens = induct.circuit, [vector.tokens for vector in induct.vectors]
+    lost, *rest = found.needed
+    edges = {edge: found.needed[edge] for edge in rest}
     with pytest.raises(WrongAnswer, match="everything outside the circuit"):
-        replace(induct, circuit=Circuit(edges, (), induct.circuit.idle)).check_circuit()
+        replace(induct, circuit=Circuit(edges, {}, found.unwitnessed, found.idle))._check_outside(tokens, [])
+    with pytest.raises(WrongAnswer, match="each once"):
+        replace(induct, circuit=Circuit(edges, {}, found.unwitnessed, found.idle)).check_circuit()
+    with pytest.raises(WrongAnswer, match="weights do not show"):
+        replace(induct, circuit=Circuit(edges, {}, found.unwitnessed, (*found.idle, lost))).check_circuit()
 
 
 def test_an_edge_that_changes_nothing_is_noticed(induct: ZooModel) -> None:
-    idle, *rest = induct.circuit.idle
-    circuit = Circuit({**induct.circuit.needed, idle: EdgeWitness(0, 3)}, (), tuple(rest))
-    with pytest.raises(WrongAnswer, match="does not show that it is needed"):
-        replace(induct, circuit=circuit).check_circuit()
+    found = induct.circuit
+    some, *rest = found.unwitnessed
+    claimed = {some: EdgeWitness(0, 3)}
+    for needed, backup in (({**found.needed, **claimed}, {}), (found.needed, claimed)):
+        circuit = Circuit(needed, backup, tuple(rest), found.idle)
+        with pytest.raises(WrongAnswer, match="does not show that it is needed"):
+            replace(induct, circuit=circuit).check_circuit()
+
+
+def test_an_edge_that_only_rare_inputs_need_is_in_the_circuit(induct: ZooModel) -> None:
+    """One input shows few edges to be needed, and yet cutting all that is outside the circuit changes no other."""
+    few, _ = find_circuit(induct.wiring, [[np.array([1, 2])]])
+    assert set(few.needed) < set(induct.circuit.needed) and few.edges == induct.circuit.edges
+    rare = tuple(set(induct.circuit.needed) - set(few.needed))
+    assert set(rare) <= set(few.unwitnessed) | set(few.backup)
+    tokens = [vector.tokens for vector in induct.vectors]
+    replace(induct, circuit=few)._check_outside(tokens, [e for e in induct.edges if e not in few.edges])
+    with pytest.raises(WrongAnswer, match="everything outside the circuit"):
+        replace(induct, circuit=replace(few, unwitnessed=()))._check_outside(tokens, [])
+    with pytest.raises(WrongAnswer, match="which is outside the circuit"):
+        replace(induct, circuit=few)._check_outside(tokens, list(rare))
+
+
+def test_marks_of_start_tokens_are_idle_only_if_no_input_has_such_tokens(induct: ZooModel) -> None:
+    assert Edge("embed", "unembed", "in") in idle_edges(induct.wiring)
+    assert set(induct.circuit.idle) == set(idle_edges(induct.wiring))
+    told = Transformer(replace(induct.model.config, refusal=""))
+    told.load_state_dict(induct.model.state_dict())
+    assert idle_edges(Wiring(told)) == ()
 
 
 def test_learned_models_have_no_such_edges(induct: ZooModel) -> None:

@@ -3,11 +3,13 @@
 Of the wired edges, an edge is
 
 - *needed* if cutting it alone changes an answer on some input tried: that input and position are its witness;
-- *backup* if cutting it alone changes none, but cutting it together with all idle ones does;
-- *idle* if it is wired and no answer on any input tried depends on it: what crosses it is the default on start tokens
-  that nothing looks at, or a value that another edge makes sure of as well.
+- *idle* if the weights show that no answer to any input depends on it (`compile.circuits.idle`);
+- *backup* if no witness was found, but cutting all edges without one changes an answer unless this one is kept: its
+  witness is an input and a position at which it does;
+- *unwitnessed* if it is none of these: it may carry something that matters on an input nobody tried.
 
-The circuit is what is needed and backup. All else (idle edges, and those not wired) can be cut at once.
+The circuit is what is needed, backup and unwitnessed. All else (idle edges, and those not wired) can be cut at once and
+no answer to any input changes: that rests on the weights, not on the inputs tried.
 """
 
 from __future__ import annotations
@@ -21,9 +23,10 @@ import numpy as np
 from torch import Tensor
 
 from compile.circuits.components import Component, Edge, Wiring
+from compile.circuits.idle import idle_edges
 from compile.circuits.patching import Patching
 
-FORMAT = 1
+FORMAT = 2
 
 
 @dataclass(frozen=True)
@@ -37,12 +40,17 @@ class EdgeWitness:
 @dataclass(frozen=True)
 class Circuit:
     needed: dict[Edge, EdgeWitness]
-    backup: tuple[Edge, ...]
+    backup: dict[Edge, EdgeWitness]
+    unwitnessed: tuple[Edge, ...]
     idle: tuple[Edge, ...]
 
     @property
-    def edges(self) -> frozenset[Edge]:
+    def witnessed(self) -> frozenset[Edge]:
         return frozenset(self.needed) | frozenset(self.backup)
+
+    @property
+    def edges(self) -> frozenset[Edge]:
+        return self.witnessed | frozenset(self.unwitnessed)
 
     @property
     def components(self) -> frozenset[str]:
@@ -57,30 +65,60 @@ def padded(inputs: Sequence[np.ndarray]) -> tuple[np.ndarray, np.ndarray]:
 
 
 Place = tuple[int, int]  # of an input: which batch, which row
+Shown = dict[Edge, dict[Place, int]]  # where cutting an edge changes an answer, and the first such position
 
 
 def find_circuit(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]]) -> tuple[Circuit, list[np.ndarray]]:
-    """The circuit, and the few of the inputs that its witnesses need.
+    """The circuit, and the few of the inputs that its witnesses need."""
+    idle = idle_edges(wiring)
+    possible = [edge for edge in wiring.wired if edge not in idle]
+    needed = _needed_alone(wiring, batches, possible)
+    together: list[Edge] = []
+    for batch in batches:
+        rest = [edge for edge in possible if edge not in needed and edge not in together]
+        together += _needed_together(BatchRun(wiring, batch), [*needed, *together], rest)
+    backup = _backup(wiring, batches, list(needed), together)
+    shown = needed | backup
+    chosen = _few_places(shown)
+    witnesses = {edge: _witness(shown[edge], chosen) for edge in possible if edge in shown}
+    circuit = Circuit(
+        {edge: witness for edge, witness in witnesses.items() if edge in needed},
+        {edge: witness for edge, witness in witnesses.items() if edge in backup},
+        tuple(edge for edge in possible if edge not in shown),
+        idle,
+    )
+    return circuit, [batches[number][row] for number, row in chosen]
 
-    Every wired edge is cut on the first batch; on the later ones only those that nothing has shown to be needed yet.
-    """
-    shown: dict[Edge, dict[Place, int]] = {}  # where cutting an edge changes an answer, and the first such position
+
+def _needed_alone(wiring: Wiring, batches: Sequence[Sequence[np.ndarray]], edges: Sequence[Edge]) -> Shown:
+    """Every edge is cut on the first batch; on the later ones only those that nothing has shown to be needed yet."""
+    shown: Shown = {}
     for number, batch in enumerate(batches):
         run = BatchRun(wiring, batch)  # one at a time: of a large model, memory holds no more
-        rest = [edge for edge in wiring.wired if edge not in shown]
-        for edge, logits in run.patching.without(rest):
-            changed = run.changed(logits)
-            if changed.any():
-                rows = np.flatnonzero(changed.any(axis=1)).tolist()
-                shown[edge] = {(number, row): int(changed[row].argmax()) for row in rows}
-    backup: list[Edge] = []
-    for batch in batches:
-        rest = [edge for edge in wiring.wired if edge not in shown and edge not in backup]
-        backup += _needed_together(BatchRun(wiring, batch), [*shown, *backup], rest)
-    chosen = _few_places(shown)
-    witnesses = {edge: _witness(shown[edge], chosen) for edge in wiring.wired if edge in shown}
-    idle = tuple(edge for edge in wiring.wired if edge not in shown and edge not in backup)
-    return Circuit(witnesses, tuple(backup), idle), [batches[number][row] for number, row in chosen]
+        for edge, logits in run.patching.without([edge for edge in edges if edge not in shown]):
+            _note(shown, edge, number, run.changed(logits))
+    return shown
+
+
+def _backup(
+    wiring: Wiring, batches: Sequence[Sequence[np.ndarray]], needed: Sequence[Edge], together: Sequence[Edge]
+) -> Shown:
+    """Of the edges that are needed together, those without which the rest of these and the needed do not suffice."""
+    shown: Shown = {}
+    for number, batch in enumerate(batches):
+        rest = [edge for edge in together if edge not in shown]
+        run = BatchRun(wiring, batch) if rest else None
+        for edge in rest:
+            assert run is not None, "there is one where something is left"
+            kept = [*needed, *(other for other in together if other != edge)]
+            _note(shown, edge, number, run.changed(run.patching.only(kept)))
+    return shown
+
+
+def _note(shown: Shown, edge: Edge, number: int, changed: np.ndarray) -> None:
+    rows = np.flatnonzero(changed.any(axis=1)).tolist()
+    if rows:
+        shown[edge] = {(number, row): int(changed[row].argmax()) for row in rows}
 
 
 class BatchRun:
@@ -120,7 +158,7 @@ def _needed_together(run: BatchRun, needed: Sequence[Edge], rest: Sequence[Edge]
     return kept
 
 
-def _few_places(shown: dict[Edge, dict[Place, int]]) -> list[Place]:
+def _few_places(shown: Shown) -> list[Place]:
     """Inputs that show every edge, chosen greedily: each time the one that shows most of those left."""
     left, chosen = dict(shown), []
     while left:
@@ -156,11 +194,9 @@ def circuit_data(wiring: Wiring, circuit: Circuit) -> dict[str, Any]:
             for place, operation in enumerate(operations)
         ],
         "output": None if known.program is None else known.program.output,
-        "edges": [
-            {**_edge(wiring, edge), "witness": [witness.input, witness.position]}
-            for edge, witness in circuit.needed.items()
-        ],
-        "backup": [_edge(wiring, edge) for edge in circuit.backup],
+        "edges": [_witnessed(wiring, *entry) for entry in circuit.needed.items()],
+        "backup": [_witnessed(wiring, *entry) for entry in circuit.backup.items()],
+        "unwitnessed": [_edge(wiring, edge) for edge in circuit.unwitnessed],
         "idle": [_edge(wiring, edge) for edge in circuit.idle],
         "possible_edges": len(wiring.edges),
     }
@@ -182,6 +218,10 @@ def _component(wiring: Wiring, component: Component, inside: bool) -> dict[str, 
         "operations": list(component.fact.nodes),
         "writes": [r.name for r in writes],
     }
+
+
+def _witnessed(wiring: Wiring, edge: Edge, witness: EdgeWitness) -> dict[str, Any]:
+    return {**_edge(wiring, edge), "witness": [witness.input, witness.position]}
 
 
 def _edge(wiring: Wiring, edge: Edge) -> dict[str, Any]:
@@ -209,8 +249,12 @@ def read_circuit(data: dict[str, Any]) -> Circuit:
     def edge(entry: dict[str, Any]) -> Edge:
         return Edge(entry["from"], entry["to"], entry["port"])
 
+    def witnessed(entries: list[dict[str, Any]]) -> dict[Edge, EdgeWitness]:
+        return {edge(entry): EdgeWitness(*entry["witness"]) for entry in entries}
+
     return Circuit(
-        {edge(entry): EdgeWitness(*entry["witness"]) for entry in data["edges"]},
-        tuple(map(edge, data["backup"])),
+        witnessed(data["edges"]),
+        witnessed(data["backup"]),
+        tuple(map(edge, data["unwitnessed"])),
         tuple(map(edge, data["idle"])),
     )

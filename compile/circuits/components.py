@@ -14,6 +14,7 @@ from functools import cached_property
 from typing import NamedTuple
 
 import numpy as np
+import torch
 from torch import Tensor
 
 from compile.transformer import Transformer
@@ -70,6 +71,11 @@ class Wiring:
     def reads(self) -> dict[tuple[str, str], np.ndarray]:
         """Of every port, the dimensions it reads."""
         return {(c.name, port): _read(self.model, c, port) for c in self.components for port in c.ports}
+
+    @cached_property
+    def read_places(self) -> dict[tuple[str, str], Tensor]:
+        """The same as indices."""
+        return {port: torch.from_numpy(np.flatnonzero(read)) for port, read in self.reads.items()}
 
     @cached_property
     def edges(self) -> tuple[Edge, ...]:

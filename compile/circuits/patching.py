@@ -35,7 +35,7 @@ class Patching:
         for time in range(-1, 2 * len(self.model.blocks)):
             for component in (c for c in wiring.components if c.time == time):
                 if component.kind == "embed":
-                    part = self.model.embed(batch)
+                    part = self.model.embed(batch - self.model.config.first_token)
                 elif component.kind == "positions":
                     assert self.model.embed_position is not None, "the component is there because this is"
                     part = self.model.embed_position(positions, self.parts["embed"].dtype).expand_as(
@@ -118,6 +118,8 @@ class Patching:
         taken = taken if instead is None else taken - instead.parts[edge.source]
         if target.kind == "unembed":
             return -taken
+        if not taken[..., self.wiring.read_places[edge.target, edge.port]].any():
+            return torch.zeros_like(taken)  # every weight on the way of what is taken is zero
         stream = self.streams[target.time]
         reads = {port: stream - taken if port == edge.port else stream for port in target.ports}
         return self.run(target, reads) - self.parts[target.name]

@@ -72,12 +72,16 @@ def _write(folder: Path, names: Sequence[str], json: bool) -> None:
         (name, m["family"], m["layers"], sum(m["heads"]), f"{m['nonzero']:,}", _shares(m["edges"]))
         for name, m in done.items()
     ]
-    _table("model", "family", "layers", "heads", "weights", "needed / idle / possible edges", rows=rows)
-    typer.echo(f"{len(done)} models in {folder}; every one was compared with its program, and its circuit verified")
+    _table("model", "family", "layers", "heads", "weights", "with / without witness / possible edges", rows=rows)
+    typer.echo(f"{len(done)} models in {folder}; every one was compared with its program on the inputs tried.")
+    typer.echo(
+        "Edges with a witness: cutting one changes an answer at an input that is named. Without: on no input tried.\n"
+        "On all other edges no answer depends, as zeros in the weights show. load_zoo(name).check_circuit() tries both."
+    )
 
 
 def _shares(edges: dict[str, int]) -> str:
-    return f"{edges['needed'] + edges['backup']} / {edges['idle']} / {edges['possible']}"
+    return f"{edges['needed'] + edges['backup']} / {edges['unwitnessed']} / {edges['possible']}"
 
 
 def _score(name: str, folder: Path, names: Sequence[str], json: bool) -> None:

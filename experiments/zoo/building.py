@@ -25,7 +25,7 @@ from experiments.zoo.compiling import CompiledEntry, compile_entry
 
 CIRCUIT, VECTORS, SOURCE, MACHINE, CARD = "circuit.json", "vectors.json", "program.py", "machine.json", "README.md"
 MANIFEST, INDEX, LEARNED = "manifest.json", "zoo.json", "learned"
-FORMAT = 1
+FORMAT = 2
 SEEDS = (0, 10, 11, 12, 13, 14)  # of the inputs that circuits are found on
 MORE = 6  # test vectors beside those that the circuit's witnesses need
 
@@ -42,11 +42,11 @@ def build_zoo(folder: Path, names: Iterable[str]) -> Iterator[tuple[str, dict[st
 
 
 def written(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a model that is whole, or None."""
+    """The manifest of a model that is whole and of this format, or None."""
     if not (folder / MANIFEST).is_file():
         return None
     manifest = read_json(folder / MANIFEST)
-    return manifest if not changed_files(folder, manifest) else None
+    return manifest if manifest.get("format") == FORMAT and not changed_files(folder, manifest) else None
 
 
 def changed_files(folder: Path, manifest: dict[str, Any]) -> list[str]:
@@ -137,6 +137,7 @@ def _manifest(
         "edges": {
             "needed": len(circuit.needed),
             "backup": len(circuit.backup),
+            "unwitnessed": len(circuit.unwitnessed),
             "idle": len(circuit.idle),
             "possible": len(wiring.edges),
         },

@@ -22,7 +22,7 @@ from experiments.zoo import load_zoo
 
 zoo = load_zoo("{name}")
 zoo.model.predict(zoo.example)    # the next token at every position
-zoo.circuit.edges                 # the edges that the answers depend on
+zoo.circuit.edges                 # all that the answers can depend on
 ```
 
 {layers} layers, heads per layer {heads}, d_model {d_model}, {parameters:,} parameters ({nonzero:,} not zero).
@@ -31,9 +31,10 @@ zoo.circuit.edges                 # the edges that the answers depend on
 ## Circuit
 
 Of {possible} edges that lead from one component to a port of a later one, {needed} are needed: cutting any of them
-changes the answer at the input and position that `circuit.json` names as its witness. {backup}{idle} are wired but
-idle: no answer on the inputs tried depends on them. All edges outside the circuit can be cut at once and no answer
-changes.
+changes the answer at the input and position that `circuit.json` names as its witness. {backup}{unwitnessed} more are
+part of the circuit without a witness: cutting any of them alone changed no answer on the inputs tried. No answer to any
+input depends on another edge, because of zeros in the weights ({idle} of these do carry something, but only at start
+tokens, and nothing there reaches an answer).
 
 | component | role | what it does |
 | --- | --- | --- |
@@ -63,6 +64,7 @@ def card(entry: ZooEntry, model: Transformer, wiring: Wiring, circuit: Circuit) 
         possible=len(wiring.edges),
         needed=len(circuit.needed),
         backup=f"{len(circuit.backup)} more are needed together. " if circuit.backup else "",
+        unwitnessed=len(circuit.unwitnessed),
         idle=len(circuit.idle),
         components="\n".join(_rows(wiring, circuit)),
         source=entry.source.rstrip(),

@@ -13,14 +13,16 @@ import numpy as np
 
 from compile.circuits import Circuit, Edge, Wiring
 from compile.circuits.circuit import BatchRun, read_circuit
+from compile.circuits.idle import idle_edges
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from compile.validate import answers
 from experiments.files import read_json
-from experiments.zoo.building import CIRCUIT, LEARNED, MANIFEST, SOURCE, VECTORS, build, changed_files
+from experiments.zoo.building import CIRCUIT, FORMAT, LEARNED, MANIFEST, SOURCE, VECTORS, build, changed_files
 from experiments.zoo.catalogue import catalogue, chosen
 
 CACHE = "TURING_PROGRAMS_ZOO"  # the environment's name for the folder that models are kept in
+ROWS = 24  # inputs at once: what every component of a large model writes on more does not fit in memory
 
 
 class WrongAnswer(ValueError):
@@ -80,22 +82,47 @@ class ZooModel:
                 )
 
     def check_circuit(self, inputs: list[np.ndarray] | None = None, edges: tuple[Edge, ...] | None = None) -> None:
-        """Raise `WrongAnswer` if cutting anything outside the circuit changes an answer, or if cutting something inside
-        changes none at its witness. Outside is tried on `inputs` too, all at once and edge by edge (`edges`: only
-        these)."""
+        """Raise `WrongAnswer` if an edge is in no class or in two, if cutting anything outside the circuit changes an
+        answer, or if cutting something inside that has a witness changes none there. Outside is tried on `inputs` too,
+        all at once and edge by edge (`edges`: only these)."""
+        self._check_classes()
         tokens = [vector.tokens for vector in self.vectors]
-        run = BatchRun(self.wiring, tokens)
-        for edge, logits in run.patching.without(self.circuit.needed):
-            witness = self.circuit.needed[edge]
-            if not run.changed(logits)[witness.input, witness.position]:
+        for first in range(0, len(tokens), ROWS):
+            self._check_witnesses(first, tokens[first : first + ROWS])
+        outside = [e for e in (self.edges if edges is None else edges) if e not in self.circuit.edges]
+        tokens += inputs or []
+        for first in range(0, len(tokens), ROWS):
+            self._check_outside(tokens[first : first + ROWS], outside)
+
+    def _check_classes(self) -> None:
+        found = self.circuit
+        classed = [*found.needed, *found.backup, *found.unwitnessed, *found.idle]
+        if sorted(classed) != sorted(self.wiring.wired):
+            raise WrongAnswer(f"{self.name}: the classes of the circuit are not the wired edges, each once")
+        if set(found.idle) - set(idle_edges(self.wiring)):
+            raise WrongAnswer(f"{self.name}: the weights do not show that every edge called idle is")
+
+    def _check_witnesses(self, first: int, tokens: list[np.ndarray]) -> None:
+        """Of the edges whose witnesses are among these vectors, `first` and those after it."""
+        run, found = BatchRun(self.wiring, tokens), self.circuit
+        here = range(first, first + len(tokens))
+        alone = [edge for edge, witness in found.needed.items() if witness.input in here]
+        shown = {edge: run.changed(logits) for edge, logits in run.patching.without(alone)}
+        for edge, witness in found.backup.items():
+            if witness.input in here:
+                shown[edge] = run.changed(run.patching.only(found.witnessed - {edge}))
+        for edge, changed in shown.items():
+            witness = (found.needed | found.backup)[edge]
+            if not changed[witness.input - first, witness.position]:
                 raise WrongAnswer(f"{self.name}: the witness of {edge} does not show that it is needed")
-        run = BatchRun(self.wiring, [*tokens, *(inputs or [])])
+
+    def _check_outside(self, tokens: list[np.ndarray], edges: list[Edge]) -> None:
+        run = BatchRun(self.wiring, tokens)
         if run.changed(run.patching.only(self.circuit.edges)).any():
             raise WrongAnswer(f"{self.name}: answers change when everything outside the circuit is cut")
-        others = [e for e in (self.edges if edges is None else edges) if e not in self.circuit.needed]
-        for edge, logits in run.patching.without(others):
+        for edge, logits in run.patching.without(edges):
             if run.changed(logits).any():
-                raise WrongAnswer(f"{self.name}: answers depend on {edge}, which the circuit does not call needed")
+                raise WrongAnswer(f"{self.name}: answers depend on {edge}, which is outside the circuit")
 
 
 def load_zoo(name: str, folder: str | Path | None = None) -> ZooModel:
@@ -103,7 +130,8 @@ def load_zoo(name: str, folder: str | Path | None = None) -> ZooModel:
     ~/.cache/turing-programs/zoo, or what TURING_PROGRAMS_ZOO names). It is built there if it is not yet."""
     home = zoo_folder() if folder is None else Path(folder)
     (name,) = chosen([name])
-    if not (home / name / MANIFEST).is_file():
+    manifest = home / name / MANIFEST
+    if not manifest.is_file() or read_json(manifest).get("format") != FORMAT:
         home.mkdir(parents=True, exist_ok=True)
         build(catalogue()[name], home)
     return read_model(home / name)

@@ -1,7 +1,8 @@
 """How well a method that looks for circuits finds the ones that are known.
 
 A method is a function of two arguments, a model of the zoo and inputs, that gives every edge of `model.edges` a number:
-above 0 it claims the edge, and the larger the number, the surer it is.
+above 0 it claims the edge, and the larger the number, the surer it is. Edges that are in the circuit without a witness
+count neither for it nor against it.
 """
 
 from __future__ import annotations
@@ -24,8 +25,8 @@ Method = Callable[[ZooModel, Inputs], Mapping[Edge, float]]
 
 @dataclass(frozen=True)
 class Score:
-    """Of one model. `auroc` is the chance that an edge of the circuit is ranked above one outside; None if there are
-    none of one kind."""
+    """Of one model, over the edges that have a witness or are outside the circuit. `auroc` is the chance that one with
+    a witness is ranked above one outside; None if there are none of one kind."""
 
     model: str
     edges: int
@@ -56,10 +57,11 @@ def score_one(zoo: ZooModel, found: Mapping[Edge, float]) -> Score:
     missing = [edge for edge in zoo.edges if edge not in found]
     if missing:
         raise ValueError(f"the method gives no number for {missing[0]} of {zoo.name}; it must for every model.edges")
-    numbers = np.array([float(found[edge]) for edge in zoo.edges])
+    judged = [edge for edge in zoo.edges if edge not in zoo.circuit.unwitnessed]
+    numbers = np.array([float(found[edge]) for edge in judged])
     if np.isnan(numbers).any():
-        raise ValueError(f"the method gives {zoo.edges[int(np.isnan(numbers).argmax())]} of {zoo.name} no number: nan")
-    truth = np.array([edge in zoo.circuit.edges for edge in zoo.edges])
+        raise ValueError(f"the method gives {judged[int(np.isnan(numbers).argmax())]} of {zoo.name} no number: nan")
+    truth = np.array([edge in zoo.circuit.witnessed for edge in judged])
     claimed = numbers > 0
     return Score(
         zoo.name,
