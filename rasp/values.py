@@ -6,14 +6,17 @@ function so. What it may return is checked here, once, for all engines.
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import Any
+from collections.abc import Callable, Sequence
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from rasp.arithmetic import UFUNCS, Number, apply, apply_unary, number
 from rasp.errors import FunctionError
 from rasp.operators import Operators
+
+if TYPE_CHECKING:
+    from rasp.scalar.table import Table
 
 
 class _Value(Operators):
@@ -34,6 +37,11 @@ class _Value(Operators):
 
     def _unary(self, op: str) -> Any:
         return value(apply_unary(op, self._plain()))
+
+    @staticmethod
+    def look_up(table: Table, args: Sequence[Any]) -> Any:
+        """What a table has at these numbers: again a number that follows the rule."""
+        return value(table.lookup(*args))
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **options: Any) -> Any:
         """np.add(a, 1) is a + 1; functions that no operator has (np.sqrt) get numpy's numbers."""

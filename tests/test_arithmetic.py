@@ -16,6 +16,7 @@ from rasp import aggr, full, indices, kqv, run, sel_width, select, seq_map, shif
 from rasp.arithmetic import BINARY, FLOAT, apply, apply_arrays, apply_unary, apply_unary_arrays, cut, cut_array, wrap
 from rasp.engines.ranges import fits, of_binary
 from rasp.errors import EngineError, FunctionError, ProgramError
+from rasp.scalar import Table
 
 ENGINES = ("reference", "eager", "graph", "stream", "jit")
 LOWEST, HIGHEST = -(2**63), 2**63 - 1
@@ -64,6 +65,8 @@ def test_what_the_definition_says() -> None:
 
 # --- every engine ---------------------------------------------------------------------------------------------------
 
+FEW = Table("FEW", np.array([0, 3, 2, 1]))  # and 0 elsewhere
+
 PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "overflow": lambda x: x * 2**40 * 2**30 + x,
     "overflow seen": lambda x: (x + HIGHEST) > 0,
@@ -102,6 +105,7 @@ PROGRAMS: dict[str, Callable[[Any], Any]] = {
     "truth less one": lambda x: (x == 1) - 1,
     "truths apart": lambda x: (x == 1) - (x == 2) * 3 + ((x == 1) - (x == 2)),
     "truths divided": lambda x: ((x == 1) // (x == 1)) * 200,
+    "what a table has, divided by": lambda x: tok_map(x % 7, lambda a: 7 // FEW(a) + (5 << (FEW(a) * 40)) % FEW(a)),
     "truths added": lambda x: ((x == 1) + (x == 1)) * 200,
     "truth shifted": lambda x: ((x == 1) << 9) + ((x == 1) ** (x == 2)) * 300,
     "truths in a function": lambda x: tok_map(x, lambda a: -(a == 1) + ((a > 0) // (a > 1)) * 200),
