@@ -310,15 +310,17 @@ def test_a_figure_of_which_nothing_is_kept_says_how_to_measure_it(tmp_path: Path
 
 
 def test_results_are_kept_beside_a_shipped_checkpoint(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
-    shutil.copytree(shipped.FOLDER / "tm-0", tmp_path / "tm-0")
+    checkpoints = tmp_path / "experiments" / "checkpoints"
+    shutil.copytree(shipped.FOLDER / "tm-0", checkpoints / "tm-0")
+    (tmp_path / "pyproject.toml").touch()  # a checkout of the source
     for module in (shipped, requests):
-        monkeypatch.setattr(module, "FOLDER", tmp_path)
+        monkeypatch.setattr(module, "FOLDER", checkpoints)
     before = {shipped.asked(r.to_dict()): r for r in shipped.kept_results(["tm-0"])}
     assert run_cli(monkeypatch, "evaluate", "tm-0", "--lengths", "20,7", "--examples", "3", "--keep") == 0
     after = {shipped.asked(r.to_dict()): r for r in shipped.kept_results(["tm-0"])}
     assert after.keys() == before.keys() | {(7, 1, "all")} and after[20, 1, "all"].examples == 3
     assert all(after[key] == before[key] for key in before if key != (20, 1, "all"))
-    assert "| 7 | 1 |" in (tmp_path / "tm-0" / shipped.CARD).read_text()
+    assert "| 7 | 1 |" in (checkpoints / "tm-0" / shipped.CARD).read_text()
 
 
 def test_results_of_a_run_are_not_kept_among_the_shipped(

@@ -108,6 +108,8 @@ def _lookback(results: Results) -> str:
         return f"Even copied tokens that need {max(found)} tokens or more are wrong in {percent(wrong / of)} of {of:,}."
     seen = min(often) - 1
     near, far = ([c for back, c in found.items() if (back <= seen) == wanted] for wanted in (True, False))
+    if not near:
+        return f"However few tokens settle a copied token, learned models are wrong in {percent(rate_of(far))} of them."
     return (
         f"Copied tokens that the last {seen} tokens settle are wrong in {percent(rate_of(near))} of "
         f"{sum(of for _, of in near):,}, the others in {percent(rate_of(far))} of {sum(of for _, of in far):,}, where "
