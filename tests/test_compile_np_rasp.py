@@ -98,6 +98,14 @@ def test_all_tokens_below_zero() -> None:
     assert [row.tolist() for row in rows] == [[-2, -3, -4], [-2, -3, -4]]
 
 
+def test_long_sequences_with_tokens_below_zero() -> None:
+    """After some tokens, torch writes one sequence by its nonzeros."""
+    model = compile_program(lambda x: rasp.tok_map(x, lambda a: a + 1 if a < 3 else -4), range(-4, 4))
+    right = [-1, *((k + 4) % 8 - 4 for k in range(36))]
+    for engine in ("torch", "sparse"):
+        assert model.generate([-1], 36, engine=engine).tolist() == right, engine
+
+
 # --- np-rasp's own ----------------------------------------------------------------------------------------------------
 
 

@@ -85,7 +85,7 @@ class Decoder:
             if done < WORTH_IT:
                 tokens = self.push(tokens)
                 continue
-            row = row or OneRow(self.model, self.memory)
+            row = row or OneRow(self.model, self.memory, self.model.config.first_token)
             self.memory.reserve(row.position + 1)
             tokens = np.array([row.push(token)])
 

@@ -109,15 +109,16 @@ class Layer:
 class OneRow:
     """A row that goes on from what is in the cache, token by token."""
 
-    def __init__(self, model: Remembering, cache: Cache) -> None:
+    def __init__(self, model: Remembering, cache: Cache, first_token: int) -> None:
         self.position = int(cache.lengths[0])  # of the next token
         self.embed, self.unembed = model.embed.weight.detach(), SparseLinear.of(model.unembed)
         self.outputs = model.output_tokens.tolist()
+        self.first_token = first_token  # that of the embedding's first row
         self.layers = [Layer(block, memory) for block, memory in zip(model.blocks, cache.layers, strict=True)]
 
     def push(self, token: int) -> int:
         """The token that follows this one; the cache has room for it."""
-        x = self.embed[token]
+        x = self.embed[token - self.first_token]
         for layer in self.layers:
             x = layer(x, self.position)
         self.position += 1
