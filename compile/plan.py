@@ -22,7 +22,7 @@ from compile.source import Source
 from compile.tasks import task_source, universal_source
 from compile.transformer import Transformer
 from rasp.core import Program
-from rasp.engines.eager import map_arrays
+from rasp.engines.attention import map_arrays
 from rasp.formats.json import from_json
 from rasp.graph import evaluate_node
 from rasp.programs.tasks import task_program

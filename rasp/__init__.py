@@ -115,7 +115,7 @@ __all__ = [  # the core, then the library, as in np-rasp
 __getattr__, __dir__ = lazy_names(
     "rasp",
     {
-        "np": "rasp.engines.eager",  # np-rasp's star import gives numpy too, and programs rely on it
+        "np": "rasp.engines.numbers",  # np-rasp's star import gives numpy too, and programs rely on it
         **dict.fromkeys(("ENGINES", "run"), "rasp.engines.dispatch"),
         "generate": "rasp.engines.turing",
         **dict.fromkeys(("InvalidMachine", "InvalidTape", "TuringMachine"), "rasp.machines.machine"),

@@ -118,6 +118,8 @@ def number(value: Any) -> Number:
 
 def constant(value: Any, what: str) -> int:
     """A number given to a primitive (`full`'s constant, a default), cut; refused in a sentence if it is none."""
+    if type(value) is int and LOWEST <= value <= HIGHEST:
+        return value
     try:
         return cut(number(value))
     except TypeError:

@@ -12,8 +12,8 @@ as one equality.
 from __future__ import annotations
 
 import operator
-from collections.abc import Callable
-from functools import cache, reduce
+from collections.abc import Callable, Hashable
+from functools import cache, lru_cache, reduce
 from numbers import Number
 from typing import Any, Protocol
 
@@ -25,7 +25,7 @@ REDUCTIONS = ("mean", "max", "min")
 
 
 class Interpreter(Protocol):
-    """What a way of running RASP-L must know how to do. Sequences name theirs in the attribute `__rasp__`."""
+    """What a way of running RASP-L must know how to do. The class of a sequence names it, as `__rasp__`."""
 
     def full(self, x: Any, const: int) -> Any: ...
     def indices(self, x: Any) -> Any: ...
@@ -48,10 +48,15 @@ def interpret_arrays_with(load: Callable[[], Interpreter]) -> None:
 def interpreter_of(*values: Any) -> Interpreter:
     """The interpreter of the first value that names one; that of arrays otherwise."""
     for value in values:
-        found = getattr(value, "__rasp__", None)
-        if found is not None:
-            return found
+        if _names_one(type(value)):  # type: ignore[arg-type]  # a class is hashable
+            return value.__rasp__  # type: ignore[no-any-return]
     return _for_arrays[0]()
+
+
+@lru_cache(maxsize=1024)
+def _names_one(kind: Hashable) -> bool:
+    """To ask an array for what it has not takes longer than to remember it."""
+    return hasattr(kind, "__rasp__")
 
 
 def full(x: Any, const: int) -> Any:
@@ -71,7 +76,7 @@ def seq_map(x: Any, y: Any, func: Function) -> Any:
 
 
 def select(k: Any, q: Any, pred: Function, causal: bool = True) -> Any:
-    if pairs := _pairs(k, q, pred):
+    if (isinstance(k, tuple) or isinstance(q, tuple)) and (pairs := _pairs(k, q, pred)):
         return reduce(operator.and_, (select(a, b, pred, causal) for a, b in pairs))
     return interpreter_of(k, q).select(k, q, pred, causal)
 
@@ -97,7 +102,7 @@ def aggr(A: Any, v: Any, default: int = 0, reduction: str = "mean") -> Any:
 
 
 def kqv(k: Any, q: Any, v: Any, pred: Function, default: int = 0, reduction: str = "mean") -> Any:
-    if pairs := _pairs(k, q, pred):
+    if (isinstance(k, tuple) or isinstance(q, tuple)) and (pairs := _pairs(k, q, pred)):
         at_once = getattr(interpreter_of(*k, *q, v), "kqv_tuples", None)
         if at_once is None:
             return aggr(select(k, q, pred), v, default, reduction)
@@ -113,8 +118,6 @@ def named(x: Any, label: str) -> Any:
 
 def _pairs(k: Any, q: Any, pred: Function) -> list[tuple[Any, Any]]:
     """Each key with its query, if they are tuples of sequences (a tuple of numbers is a sequence itself)."""
-    if not isinstance(k, tuple) and not isinstance(q, tuple):
-        return []
     sizes = [len(x) if isinstance(x, tuple) and not any(isinstance(a, Number) for a in x) else None for x in (k, q)]
     if sizes == [None, None]:
         return []

@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 
-from rasp.engines.eager import attend, map_arrays, reduce_matrix, selector_matrix
+from rasp.engines.attention import attend, map_arrays, reduce_matrix, selector_matrix
 from rasp.predicates import Predicate, classify
 from rasp.scalar import Expr, Table, to_source, walk
 

@@ -9,7 +9,7 @@ from __future__ import annotations
 import operator
 from typing import Any
 
-from rasp.core import full, indices, kqv, sel_width, select, seq_map
+from rasp.core import full, indices, interpreter_of, kqv, sel_width, select, seq_map
 
 equals, leq, lt, geq, gt = operator.eq, operator.le, operator.lt, operator.ge, operator.gt
 
@@ -26,6 +26,9 @@ def cumsum(bool_array: Any) -> Any:
 
 def where(condition: Any, x_if: Any, y_else: Any) -> Any:
     # np.where(condition, x_if, y_else)
+    at_once = getattr(interpreter_of(x_if, condition), "where", None)
+    if at_once and (found := at_once(condition, x_if, y_else)) is not None:
+        return found
     x_masked = seq_map(x_if, condition, lambda x, m: x if m else 0)
     y_masked = seq_map(y_else, condition, lambda y, m: y if not m else 0)
     return seq_map(x_masked, y_masked, lambda x, y: x if y == 0 else y)

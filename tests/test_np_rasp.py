@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from experiments.benchmarks.np_rasp import (
     HINT,
@@ -20,7 +22,8 @@ from experiments.benchmarks.np_rasp import (
     generated,
     sum_prompt,
 )
-from rasp import tok_map
+from rasp import full, indices, kqv, run, seq_map, tok_map, where
+from rasp.library import equals, lt
 from rasp.scalar.memory import forget, remembered
 
 STEP = 1
@@ -79,3 +82,27 @@ def test_what_may_change_is_not_remembered(monkeypatch: pytest.MonkeyPatch) -> N
     step[0] = 7
     assert tok_map(x, closed).tolist() == [8, 9]
     assert tok_map(x, stepped).tolist() == [6, 7] and tok_map(x, looked_up).tolist() == [2, 9]
+
+
+VALUES = st.sampled_from([-(2**63), -2, -1, 0, 1, 2, 3, 2**62, 2**63 - 1])
+
+
+@given(x=st.lists(VALUES, min_size=1, max_size=9), data=st.data())
+def test_closed_forms_are_what_the_definition_says(x: list[int], data: st.DataObject) -> None:
+    """Queries that are the same everywhere with values that count up; comparisons of whole numbers; `where`."""
+    asked, default, start = (data.draw(VALUES) for _ in range(3))
+    other = data.draw(st.lists(VALUES, min_size=len(x), max_size=len(x)))
+    reduction = data.draw(st.sampled_from(["max", "min"]))
+
+    def found(x: Any, y: Any) -> list[Any]:
+        return [
+            kqv(x, full(x, asked), indices(x) + start, equals, default=default, reduction=reduction),
+            seq_map(x, y, lt),
+            where(y, x, y),
+            where(x == y, y, x),
+            (x == y) & ~(x < y),
+        ]
+
+    for case in range(5):
+        program: Callable[..., Any] = lambda x, y: tok_map(found(x, y)[case], lambda a: a)  # noqa: B023, E731
+        assert run(program, x, other).tolist() == run(program, x, other, engine="reference").tolist()

@@ -12,7 +12,7 @@ from math import prod
 import numpy as np
 
 from compile.errors import CompileError
-from rasp.engines.eager import map_arrays
+from rasp.engines.attention import map_arrays
 from rasp.scalar import Expr, arg, arguments, rebuild
 
 MOST_COMBINATIONS = 2**18  # that are tried one by one

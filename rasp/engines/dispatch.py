@@ -9,7 +9,7 @@ import numpy as np
 
 from rasp.arithmetic import array_kind, cut, cut_array
 from rasp.core import Program
-from rasp.engines.eager import numbers
+from rasp.engines.numbers import numbers
 from rasp.engines.reference import Plain
 from rasp.errors import EngineError, ProgramError, place_of
 from rasp.graph import Graph, Select

@@ -16,6 +16,12 @@ Array = np.ndarray
 REMEMBERED = 96  # the arrays that short sequences need again and again are kept up to this length
 
 
+@lru_cache(maxsize=1024)
+def scalar(value: int) -> Array:
+    """A number as numpy wants it: to convert one takes as long as to add it."""
+    return np.array(value, dtype=np.int64)
+
+
 def positions(length: int) -> Array:
     """0, 1, 2, .. : not to be written to."""
     return _positions(length) if length <= REMEMBERED else np.arange(length, dtype=np.int64)
@@ -28,11 +34,16 @@ def _positions(length: int) -> Array:
     return found
 
 
+@lru_cache(maxsize=2)
+def _unsigned_positions(length: int) -> Array:
+    return positions(length).view(np.uint64)
+
+
 def value_at(start: int, q: Array, v: Array, default: int) -> Array:
     """Keys `start`, `start + 1`, ..: the value `q - start` positions after the first, if that is no later."""
     place = q - start if start else q
     found = v.take(place, mode="clip")
-    np.putmask(found, place.view(np.uint64) > positions(len(v)).view(np.uint64), default)  # negative, or too late
+    np.putmask(found, place.view(np.uint64) > _unsigned_positions(len(v)), scalar(default))  # negative, or too late
     return found
 
 
@@ -49,9 +60,20 @@ def delayed(distance: int, v: Array, default: int) -> Array:
 def best_so_far(chosen: Array, v: Array, default: int, best: np.ufunc) -> Array:
     """The largest (`best` is np.maximum) or smallest of the chosen values so far."""
     found = v.copy()
-    np.putmask(found, ~chosen, LOWEST if best is np.maximum else HIGHEST)
+    np.putmask(found, ~chosen, scalar(LOWEST if best is np.maximum else HIGHEST))
     best.accumulate(found, out=found)
     return _from_first(chosen, found, default)
+
+
+def last_so_far(chosen: Array, v: Array, default: int) -> Array:
+    """The value at the last place chosen so far, of values that only grow and are no less than the default."""
+    found = np.where(chosen, v, scalar(default))
+    return np.maximum.accumulate(found, out=found)
+
+
+def first_so_far(chosen: Array, v: Array, default: int) -> Array:
+    """The value at the first place chosen so far."""
+    return same_so_far(chosen, int(v[chosen.argmax()]), default)
 
 
 def same_so_far(chosen: Array, constant: int, default: int) -> Array:
@@ -70,5 +92,5 @@ def _from_first(chosen: Array, found: Array, default: int) -> Array:
 def first_places(k: Array, q: Array, matrix: Array, default: int) -> Array:
     """The first position that each row of the selector chooses. Where it chooses none, position 0 does not match."""
     first = matrix.argmax(axis=1)
-    np.putmask(first, k.take(first) != q, default)
+    np.putmask(first, k.take(first) != q, scalar(default))
     return first
