@@ -5,6 +5,9 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import math
+import os
+import subprocess
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -16,6 +19,7 @@ from fuzz.__main__ import main
 from fuzz.cases import Shares, make_case
 from fuzz.compare import Figures, Mismatch, Outcome, agree, compare_engines, compare_model
 from fuzz.grammar import GRAMMAR, TAME
+from fuzz.pieces import run_in_pieces
 from fuzz.programs import Program, Tree, variable
 from fuzz.session import Session
 from fuzz.shrink import again, shrink
@@ -223,6 +227,45 @@ def test_the_command_goes_on_where_it_was(
     assert json.loads(state.read_text())["next"] == 24
     with pytest.raises(SystemExit, match="is of seed 12"):
         run_command(monkeypatch, "--programs", "12", "--state", str(state), "--seed", "9")
+
+
+def test_a_long_run_is_made_of_processes(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr("fuzz.__main__.PIECE", 6)
+    monkeypatch.setattr("fuzz.pieces.run_in_pieces.__defaults__", ((), 6))
+    monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
+    state = tmp_path / "figures.json"
+    assert run_command(monkeypatch, "--programs", "10", "--seed", "12", "--state", str(state)) == 0
+    printed = capfd.readouterr().out
+    assert printed.count("seed 12: 10 programs, 0 models, 0 mismatches") == 1, printed
+    whole = json.loads(state.read_text())
+    alone = Session(12, shares=CHEAP)
+    alone.run(programs=10)
+    assert whole["next"] == 10 and whole["tried"] == alone.figures.tried and whole["answered"] == alone.figures.answered
+
+
+def test_a_process_that_dies_is_a_mismatch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    """The program it was at is named and counted, and the run goes on after it."""
+    state = tmp_path / "figures.json"
+    asked: list[int] = []
+
+    def dies_at_3(command: list[str], **_: Any) -> subprocess.CompletedProcess[bytes]:
+        session = Session(5, state, CHEAP)
+        asked.append(session.next)
+        if session.next < 3:
+            (tmp_path / "figures.number").write_text("3")
+            return subprocess.CompletedProcess(command, -11)
+        session.run(programs=int(command[command.index("--programs") + 1]))
+        return subprocess.CompletedProcess(command, 0)
+
+    monkeypatch.setattr("fuzz.pieces.subprocess.run", dies_at_3)
+    session = run_in_pieces(Session(5, state, CHEAP), math.inf, 8, size=8)
+    assert asked == [0, 4] and session.next == 8
+    assert session.kinds == {"the process ended with -11": 1} and "1 mismatches" in session.line()
+    assert "program 3: the process ended with -11" in capsys.readouterr().out
 
 
 def test_the_command_ends_with_1_on_a_mismatch(

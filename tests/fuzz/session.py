@@ -25,6 +25,7 @@ class Session:
         self.seed, self.state, self.shares, self.examples = seed, state, shares or Shares(), examples
         self.next, self.seconds, self.figures = 0, 0.0, Figures()
         self.kinds: Counter[str] = Counter()
+        self.at: Path | None = None  # a file that holds the number of the program being run
         if state and state.exists():
             self._continue(json.loads(state.read_text()))
 
@@ -45,6 +46,8 @@ class Session:
 
     def one(self, number: int) -> list[Mismatch]:
         """All ways of one program."""
+        if self.at:
+            self.at.write_text(str(number))
         case = make_case(self.seed, number, self.shares)
         found = compare_engines(case.program, case.inputs, case.machine_code, self.figures)
         for model, inputs in case.models:
