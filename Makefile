@@ -2,7 +2,7 @@
 # make proof  the theorem in Coq and the lemmas with z3 (installs coq where it can)
 # make test   lint, types and the whole default test suite
 # make docs   pages, notebooks, demos and reference as a site in build/site
-# make fuzz   random programs in every way there is, for SECONDS from SEED on
+# make fuzz   random programs, long texts, models and files in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
 BIN    := .venv/bin
 INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt

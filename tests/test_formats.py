@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from fuzz.machine_files import same_behaviour, same_runs
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from test_machine import machines
@@ -33,24 +34,6 @@ def endless(draw: Any) -> TuringMachine:
     m = draw(machines(symbol_names=SINGLE).filter(lambda m: len(m.final) < len(m.states)))
     start = draw(st.sampled_from([q for q in m.states if q not in m.final]))
     return m.replace(bounce=None, start=start)  # type: ignore[no-any-return]
-
-
-def same_behaviour(a: TuringMachine, b: TuringMachine) -> bool:
-    """Equal up to the order in which states and symbols are listed."""
-    return (a.transitions, a.start, a.final, a.blank, a.bounce) == (b.transitions, b.start, b.final, b.blank, b.bounce)
-
-
-def same_runs(a: TuringMachine, b: TuringMachine, rename: dict[str, str] | None = None) -> bool:
-    """Equal step counts and tapes on a few inputs; states may be named differently."""
-    rename = rename or {name: name for name in a.symbols}
-    for cells in ([], list(a.symbols), list(a.symbols) * 2):
-        for head in (0, 1):
-            one, two = a.run(cells, head, 40), b.run([rename[c] for c in cells], head, 40)
-            if [rename[c] for c in one.cells] != list(two.cells):
-                return False
-            if (one.steps, one.halted, one.head) != (two.steps, two.halted, two.head):
-                return False
-    return True
 
 
 # --- own JSON ---------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
-from fuzz.__main__ import main
+from fuzz.__main__ import as_options, main
 from fuzz.cases import Shares, make_case
 from fuzz.compare import Figures, Mismatch, Outcome, agree, compare_engines, compare_model
 from fuzz.grammar import GRAMMAR, TAME
@@ -30,12 +30,13 @@ from rasp.engines.stream import Stream
 from rasp.graph import Delay, Graph, Kqv, Node
 
 HUNDREDTH = 1000
-CHEAP = Shares(machine_code=0, hard_alibi=0, tracr=0, level=TAME)
+NO_HOUSE = Shares(texts=0, decoded=0, saved=0, files=0)  # tests/test_fuzz_house.py
+CHEAP = replace(NO_HOUSE, machine_code=0, hard_alibi=0, tracr=0, level=TAME)
 
 
 @pytest.mark.parametrize("part", range(10))
 def test_a_hundredth_of_the_programs_and_models(part: int) -> None:
-    session = Session(seed=0, shares=Shares(machine_code=250, hard_alibi=5, tracr=50))
+    session = Session(seed=0, shares=replace(NO_HOUSE, machine_code=250, hard_alibi=5, tracr=50))
     session.next = part * HUNDREDTH // 10
     mismatches = session.run(programs=HUNDREDTH // 10)
     assert not mismatches, mismatches[0].script()
@@ -48,7 +49,7 @@ def test_a_hundredth_of_the_programs_and_models(part: int) -> None:
 
 @pytest.mark.slow
 def test_a_tenth_of_the_programs_and_models() -> None:
-    session = Session(seed=1)
+    session = Session(seed=1, shares=NO_HOUSE)
     mismatches = session.run(programs=10 * HUNDREDTH)
     assert not mismatches, mismatches[0].script()
 
@@ -210,7 +211,7 @@ def test_what_agrees_and_what_does_not() -> None:
 
 
 def run_command(monkeypatch: pytest.MonkeyPatch, *arguments: str) -> int:
-    cheap = ["--machine-code", "0", "--hard-alibi", "0", "--tracr", "0", "--level", "0"]
+    cheap = as_options(CHEAP)
     monkeypatch.setattr("sys.argv", ["fuzz", *cheap, *arguments])
     monkeypatch.setattr("resource.setrlimit", lambda *_: None)
     monkeypatch.setenv("TURING_PROGRAMS_CACHE", "elsewhere")
@@ -233,12 +234,12 @@ def test_a_long_run_is_made_of_processes(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     monkeypatch.setattr("fuzz.__main__.PIECE", 6)
-    monkeypatch.setattr("fuzz.pieces.run_in_pieces.__defaults__", ((), 6))
+    monkeypatch.setattr("fuzz.pieces.run_in_pieces.__defaults__", (math.inf, (), 6))
     monkeypatch.setenv("PYTHONPATH", str(Path(__file__).parent), prepend=os.pathsep)
     state = tmp_path / "figures.json"
     assert run_command(monkeypatch, "--programs", "10", "--seed", "12", "--state", str(state)) == 0
     printed = capfd.readouterr().out
-    assert printed.count("seed 12: 10 programs, 0 models, 0 mismatches") == 1, printed
+    assert printed.count("seed 12: 10 programs, 0 models") == 1, printed
     whole = json.loads(state.read_text())
     alone = Session(12, shares=CHEAP)
     alone.run(programs=10)

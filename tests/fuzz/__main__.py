@@ -1,4 +1,4 @@
-"""`python -m fuzz`: programs, inputs and models from a seed, until the time is over; 1 if anything differed."""
+"""`python -m fuzz`: programs, texts, models and files from a seed, until the time is over; 1 if anything differed."""
 
 from __future__ import annotations
 
@@ -24,12 +24,13 @@ def main() -> int:
     given = parsed()
     shares = Shares(**{name: getattr(given, name) for name in vars(Shares())})
     with tempfile.TemporaryDirectory(prefix="fuzz-") as folder:  # machine code of programs nobody will run again
-        os.environ["TURING_PROGRAMS_CACHE"] = folder
+        if not given.piece:  # pieces share it
+            os.environ["TURING_PROGRAMS_CACHE"] = folder
         long = given.programs > PIECE and given.only is None
         state = given.state or (Path(folder) / "figures.json" if long else None)
         session = Session(given.seed, state, shares, given.examples)
         if long:
-            session = run_in_pieces(session, given.seconds, given.programs, as_options(shares))
+            session = run_in_pieces(session, given.seconds, given.programs, given.tokens, as_options(shares))
         else:
             run_here(session, given)
     if not given.piece:
@@ -39,8 +40,9 @@ def main() -> int:
 
 def parsed() -> argparse.Namespace:
     parser = argparse.ArgumentParser(prog="fuzz", description=__doc__)
-    parser.add_argument("--seconds", type=float, help=f"stop after so long; {SECONDS} unless --programs is given")
+    parser.add_argument("--seconds", type=float, help=f"stop after so long; {SECONDS} if nothing else is given")
     parser.add_argument("--programs", type=int, help="stop after so many")
+    parser.add_argument("--tokens", type=int, help="stop when so many were compared, of all programs and texts")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument("--only", type=int, help="run this program of the seed and no other")
     parser.add_argument("--state", type=Path, help="keep the figures in this file, and go on from it")
@@ -48,13 +50,14 @@ def parsed() -> argparse.Namespace:
     parser.add_argument("--piece", action="store_true", help=argparse.SUPPRESS)  # one of the processes of a long run
     for name, share in vars(Shares()).items():
         meaning = (
-            "0: few whole numbers, 1: any arithmetic, 2: any function" if name == "level" else "one program in so many"
+            "0: few whole numbers, 1: any arithmetic, 2: any function" if name == "level" else "one number in so many"
         )
         parser.add_argument(flag(name), type=int, default=share, help=f"{meaning}; {share}")
     given = parser.parse_args()
     if given.seconds is None:
-        given.seconds = SECONDS if given.programs is None else math.inf
+        given.seconds = SECONDS if given.programs is None and given.tokens is None else math.inf
     given.programs = 10**9 if given.programs is None else given.programs
+    given.tokens = math.inf if given.tokens is None else given.tokens
     return given
 
 
@@ -75,7 +78,7 @@ def run_here(session: Session, given: argparse.Namespace) -> None:
         print(make_case(given.seed, given.only, session.shares).program.source)
     if given.piece:
         session.at = number_file(session.state)
-    session.run(given.seconds, given.programs)
+    session.run(given.seconds, given.programs, given.tokens)
 
 
 if __name__ == "__main__":

@@ -20,6 +20,10 @@ class Shares:
     machine_code: int = 500
     hard_alibi: int = 6
     tracr: int = 40
+    texts: int = 20
+    decoded: int = 200
+    saved: int = 50
+    files: int = 20
     level: int = ODD
 
 

@@ -126,6 +126,9 @@ class Figures:
     answered: Counter[str] = field(default_factory=Counter)  # by way: inputs with values
     refusals: Counter[str] = field(default_factory=Counter)  # by way and kind
     counts: Counter[str] = field(default_factory=Counter)  # programs, models, mismatches
+    tokens: Counter[str] = field(
+        default_factory=Counter
+    )  # compared, by kind of program; each once, in however many ways
 
     def note(self, way: str, found: Outcome) -> None:
         self.tried[way] += 1
@@ -135,8 +138,8 @@ class Figures:
             self.answered[way] += 1
 
     def add(self, other: Figures) -> None:
-        for name in ("tried", "answered", "refusals", "counts"):
-            getattr(self, name).update(getattr(other, name))
+        for name, counter in vars(self).items():
+            counter.update(getattr(other, name))
 
 
 def agree(expected: Outcome, found: Outcome) -> bool:
@@ -181,6 +184,7 @@ def compare_engines(
     expected = [definition(program, arrays) for arrays in inputs]
     for one in expected:
         figures.note(REFERENCE, one)
+        figures.tokens["programs by chance"] += len(one.values)
     found: list[Mismatch] = []
     for name, way in {**ENGINES, **(MACHINE_CODE if machine_code else {})}.items():
         if name == REFERENCE:
@@ -246,6 +250,7 @@ def _model_on(program: Program, model: Model, compiled: Any, tokens: Array, figu
         tokens = tokens[: _longest_answered(compiled, tokens, model.engine)]
         found = outcome(compiled.predict, tokens, model.engine)
     expected = definition(program, [tokens])
+    figures.tokens["programs by chance, compiled"] += len(expected.values)
     wrong = differ(program, [tokens], expected, found)
     return Mismatch(program, (tokens,), model.way, expected, found, model) if wrong else None
 

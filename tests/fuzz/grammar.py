@@ -25,7 +25,7 @@ def _rules(sorts: str, *forms: str, weight: float = 1.0, level: int = TAME) -> l
 
 # --- sequences --------------------------------------------------------------------------------------------------------
 
-S2, S3, S4 = "sequence sequence", "sequence sequence sequence", "sequence sequence sequence sequence"
+S2, S3, S4, S5 = (" ".join(["sequence"] * count) for count in (2, 3, 4, 5))
 
 SEQUENCE = [
     *_rules("sequence unary", "tok_map({0}, {1})", weight=6),
@@ -38,6 +38,8 @@ SEQUENCE = [
     *_rules("selector sequence literal", "aggr_max({0}, {1}, {2})", "aggr_min({0}, {1}, default={2})", weight=0.5),
     *_rules(f"{S3} predicate literal reduction", "kqv({0}, {1}, {2}, {3}, default={4}, reduction={5})", weight=6),
     *_rules(f"{S3} predicate", "kqv({0}, {1}, {2}, {3})", weight=1),
+    *_rules(f"{S5} literal reduction", "kqv(({0}, {1}), ({2}, {3}), {4}, equals, {5}, reduction={6})", weight=2),
+    *_rules(S5, "kqv(({0}, {1}, {2}), ({0}, {3}, {2}), {4}, equals)", weight=0.5),
     # the library
     *_rules("sequence distance", "shift_right({0}, {1})", weight=1),
     *_rules("sequence distance literal", "shift_right({0}, {1}, {2})", weight=3),
@@ -76,6 +78,8 @@ SEQUENCE = [
 
 SELECTOR = [
     *_rules(f"{S2} predicate", "select({0}, {1}, {2})", weight=6),
+    *_rules(S4, "select(({0}, {1}), ({2}, {3}), equals)", weight=1),
+    *_rules(S3, "select(({0}, {1}, {2}), ({1}, {2}, {0}), equals)", weight=0.3),
     *_rules("selector selector", "({0} & {1})", "({0} | {1})", weight=3),
     *_rules(f"{S2} predicate", "select({0}, {1}, {2}, causal=False)", weight=0.15),
     *_rules("selector", "(~{0})", weight=0.1),

@@ -7,6 +7,7 @@ is a mismatch of the program it was at, and the run goes on after it.
 
 from __future__ import annotations
 
+import math
 import subprocess
 import sys
 import time
@@ -19,16 +20,23 @@ PIECE = 4000  # programs of one process: some 2 GB
 
 
 def run_in_pieces(
-    session: Session, seconds: float, programs: int, options: Sequence[str] = (), size: int = PIECE
+    session: Session,
+    seconds: float,
+    programs: int,
+    tokens: float = math.inf,
+    options: Sequence[str] = (),
+    size: int = PIECE,
 ) -> Session:
     """The session after `programs` more, run by processes that go on from its file; `options` are theirs."""
     assert session.state is not None, "pieces hand their figures on in a file"
     start, last = time.monotonic(), session.next + programs
-    while session.next < last and (left := seconds - (time.monotonic() - start)) > 0:
+    while session.next < last and session.tokens < tokens and (left := seconds - (time.monotonic() - start)) > 0:
         part = min(size, last - session.next)
         given = ["--seed", session.seed, "--state", session.state, "--programs", part, "--examples", session.examples]
+        limits = {"--seconds": left, "--tokens": tokens}
+        given += [word for flag, limit in limits.items() if limit < math.inf for word in (flag, limit)]
         command = [sys.executable, "-m", "fuzz", *map(str, given), "--piece", *options]
-        ended = subprocess.run([*command, "--seconds", str(left)] if left < 1e9 else command).returncode
+        ended = subprocess.run(command).returncode
         session = Session(session.seed, session.state, session.shares, session.examples)
         if ended not in (0, 1):
             note_death(session, ended)

@@ -25,6 +25,17 @@ SIMPLEST = {
 }
 
 
+TUPLES = {  # forms with a tuple less, and the parts that stay
+    "kqv(({0}, {1}), ({2}, {3}), {4}, equals, {5}, reduction={6})": (
+        "kqv({0}, {1}, {2}, equals, {3}, reduction={4})",
+        ((0, 2, 4, 5, 6), (1, 3, 4, 5, 6)),
+    ),
+    "kqv(({0}, {1}, {2}), ({0}, {3}, {2}), {4}, equals)": ("kqv({0}, {1}, {2}, equals)", ((1, 3, 4), (0, 0, 4))),
+    "select(({0}, {1}), ({2}, {3}), equals)": ("select({0}, {1}, equals)", ((0, 2), (1, 3))),
+    "select(({0}, {1}, {2}), ({1}, {2}, {0}), equals)": ("select({0}, {1}, equals)", ((0, 1), (1, 2), (2, 0))),
+}
+
+
 def again(mismatch: Mismatch, any_kind: bool = False) -> Mismatch | None:
     """What the program and inputs of a mismatch (perhaps made smaller) still show, if it is of the same kind."""
     if mismatch.model:
@@ -147,6 +158,9 @@ def smaller_trees(tree: Tree, inputs: tuple[str, ...]) -> Iterator[Tree]:
         for part in tree.parts:
             if part.sort == "number":
                 yield Tree(tree.sort, f"lambda {arguments}: {{0}}", (part,))
+    form, choices = TUPLES.get(tree.form, ("", ()))
+    for kept in choices:
+        yield Tree(tree.sort, form, tuple(tree.parts[i] for i in kept))
     for part in tree.walk():
         if part is not tree and part.sort == tree.sort:
             yield part
