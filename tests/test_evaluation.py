@@ -351,3 +351,39 @@ def test_a_model_is_asked_in_the_precision_and_on_the_threads_asked_for(
         assert seen[-1].embed.weight.dtype == getattr(torch, precision) and torch.get_num_threads() == 1
     assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", "bf16") == 2
     assert "float32 or float64" in capsys.readouterr().err
+
+
+# --- the paper's table ------------------------------------------------------------------------------------------------
+
+
+def test_the_readme_has_the_table_that_the_command_prints() -> None:
+    from experiments.evaluation.table import paper_table, table_markdown
+
+    assert table_markdown(paper_table()) in (Path(__file__).parents[1] / "README.md").read_text(encoding="utf-8")
+
+
+def test_the_table_tells_what_is_kept(monkeypatch: pytest.MonkeyPatch) -> None:
+    from experiments.evaluation import table
+
+    kept = [table.Result("addition", 16, 0.99, 0.9, 1.0, 288), table.Result("addition", 32, 0.9997, 0.93, 1.0, 288)]
+    monkeypatch.setattr(table, "kept_results", lambda names: kept)
+    monkeypatch.setattr(table, "read_recipe_of", lambda folder: {"lengths": [2, 16]})
+    monkeypatch.setattr(table.PaperRow, "here", lambda self: ["addition"] if self.task == "addition" else [])
+    addition, one_digit, *_ = table.paper_table()
+    assert addition.learned == "16 to 32 digits: 99.9% [93%, 100%]" and one_digit.learned == "not learned here"
+    monkeypatch.setattr(table.PaperRow, "here", lambda self: ["addition", "addition-seed2"])
+    assert table.paper_table()[0].learned == "16 to 32 digits: 99.9% (2 models, the worst 99.9%)"
+    monkeypatch.setattr(table, "kept_results", lambda names: kept[:1])
+    assert table.paper_table()[0].learned == "not measured"
+
+
+def test_kept_runs_of_exact_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from experiments.evaluation import table
+    from experiments.evaluation.compiled import CompiledResult, ExactRequest
+
+    monkeypatch.setattr(table, "EXACT", tmp_path / "exact.json")
+    asked = ExactRequest(task="addition", digits=100, n=6)
+    table.keep_exact(CompiledResult(asked, 287, 287, 288, 1, 5, 1), {})
+    assert table.paper_table()[0].compiled == "100 digits, n = 6: 287 of 288 promised, all 287 right"
+    table.keep_exact(CompiledResult(asked, 287, 285, 288, 1, 5, 1), {})
+    assert table.paper_table()[0].compiled == "100 digits, n = 6: 287 of 288 promised, 285 right"

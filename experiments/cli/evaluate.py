@@ -22,6 +22,7 @@ from experiments.cli.common import (
 
 if TYPE_CHECKING:
     from experiments.evaluation.results import Result
+    from experiments.evaluation.table import TableRow
 
 LengthsOption = Annotated[
     str | None, typer.Option(help="Such as 20,40,60. Default: 1, 1.5 and 2 times the trained; machines: also 3, 5.")
@@ -39,6 +40,7 @@ def register(app: typer.Typer) -> None:
     app.command(epilog="Examples:  turing-programs figure machines  ·  turing-programs figure grid --again -o grid/")(
         figure
     )
+    app.command(epilog="Examples:  turing-programs table  ·  turing-programs table --markdown")(table)
 
 
 def evaluate(
@@ -126,10 +128,37 @@ def figure(
         typer.echo(f"{drawn.about}: wrote {', '.join(map(str, drawn.files))}")
 
 
+def table(
+    markdown: Annotated[bool, typer.Option("--markdown", help="As in the README.")] = False,
+    json: JsonOption = False,
+) -> None:
+    """The paper's Table 1 beside what is shipped here, from stored results: trained, and compiled."""
+    from experiments.evaluation.table import paper_table, table_markdown
+
+    rows = paper_table()
+    if json:
+        print_json({"rows": [row.to_dict() for row in rows]})
+    elif markdown:
+        typer.echo(table_markdown(rows))
+    else:
+        print_table(rows)
+
+
 def shipped_folder() -> Path:
     from experiments.evaluation.shipped import FOLDER
 
     return FOLDER
+
+
+def print_table(rows: list[TableRow]) -> None:
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+    from rich.text import Text
+
+    shown = Table("", "paper", "learned here", "compiled", box=SIMPLE_HEAD)
+    for row in rows:
+        shown.add_row(*map(Text, (row.task, row.paper, row.learned, row.compiled)))
+    screen().print(shown)
 
 
 def print_results(results: list[Result]) -> None:

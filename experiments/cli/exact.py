@@ -23,6 +23,7 @@ def exact(
     problems: Annotated[int, typer.Option(min=1, help="Fresh problems.")] = 288,
     seed: Annotated[int, typer.Option(min=0, help="Which problems.")] = 0,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Threads.")] = 1,
+    keep: Annotated[bool, typer.Option("--keep", help="Store it for `table`.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Compile a task, and see on fresh problems that it is right where its contract says, and wrong nowhere else.
@@ -34,6 +35,10 @@ def exact(
     request = ExactRequest(task=task, digits=digits, n=n, problems=problems, seed=seed, workers=workers)
     with progress_bar("problems", problems) as progress:
         found = evaluate_compiled(request, progress)
+    if keep:
+        from experiments.evaluation.table import keep_exact
+
+        keep_exact(found, versions())
     if json:
         print_json({**found.to_dict(), "versions": versions()})
     else:
