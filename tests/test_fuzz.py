@@ -57,6 +57,15 @@ def test_a_tenth_of_the_programs_and_models() -> None:
 # --- what programs are made of ----------------------------------------------------------------------------------------
 
 
+@pytest.mark.parametrize(
+    ("function", "overwhelms"),
+    [("a + (2 ** 4611686018427387904)", True), ("a ** 4611686018427387904", False), ("a + 2 ** 40", False)],
+)
+def test_no_program_keeps_python_busy_for_ever(function: str, overwhelms: bool) -> None:
+    program = Program(("x",), (Tree("sequence", f"tok_map(x, lambda a: {function})"),))
+    assert program.overwhelms_python == overwhelms
+
+
 def test_every_function_of_the_language_is_used() -> None:
     forms = " ".join(rule.form for rules in GRAMMAR.values() for rule in rules)
     assert not [name for name in rasp.__all__ if name != "np" and f"{name}" not in forms]

@@ -41,6 +41,8 @@ def make_case(seed: int, number: int, shares: Shares | None = None) -> Case:
     level = min(shares.level, int(rng.choice([TAME, WILD, ODD], p=[0.5, 0.3, 0.2])))
     names = ("x",) if rng.random() < 0.85 else ("x", "y")
     program = Grower(rng, level).program(names, lines=int(rng.integers(1, 9)))
+    while program.overwhelms_python:
+        program = Grower(rng, level).program(names, lines=int(rng.integers(1, 9)))
     inputs = _inputs(rng, len(names), level)
     models = []
     for backend, share in (("hard_alibi", shares.hard_alibi), ("tracr", shares.tracr)):

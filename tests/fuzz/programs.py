@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -14,6 +15,7 @@ from rasp.operators import Operators
 
 from .grammar import GRAMMAR, PRELUDE, TAME, Rule
 
+MOST_POWER = 64  # of a literal
 SCOPES = {"unary": ("a",), "binary": ("a", "b"), "predicate": ("k", "q")}
 IMPORTS = "import operator\n\nfrom rasp import *\nfrom rasp import run, simplify, trace\n"
 
@@ -68,6 +70,17 @@ class Program:
         written.lines[-1] = re.sub(r"^v\d+ = ", "return ", written.lines[-1])
         inside = "\n".join(written.lines).replace("\n", "\n    ")
         return f"def program({', '.join(self.inputs)}):\n    {inside}\n"
+
+    @cached_property
+    def overwhelms_python(self) -> bool:
+        """Whether it raises literals to a power that no memory holds: Python would not come back to say so."""
+        for node in ast.walk(ast.parse(self.body)):
+            if isinstance(node, ast.BinOp) and isinstance(node.op, ast.Pow):
+                literal = not any(isinstance(part, ast.Name) for part in ast.walk(node))
+                sizes = [part.value for part in ast.walk(node.right) if isinstance(part, ast.Constant)]
+                if literal and any(isinstance(size, int | float) and size > MOST_POWER for size in sizes):
+                    return True
+        return False
 
     @cached_property
     def source(self) -> str:
