@@ -324,28 +324,58 @@ def test_an_unreachable_dask_scheduler_is_a_sentence(monkeypatch: pytest.MonkeyP
             verify(10, dask=address)
 
 
-def start_cluster(tries: int = 3) -> Any:
+def start_cluster(workers: int, tries: int = 3) -> Any:
     """distributed gives the thread of its event loop ten seconds to start, then asserts; a busy machine needs more."""
     distributed = pytest.importorskip("distributed")
     try:
-        return distributed.LocalCluster(n_workers=2, threads_per_worker=2, dashboard_address=None)
+        return distributed.LocalCluster(n_workers=workers, threads_per_worker=1, dashboard_address=None)
     except AssertionError:
         if tries == 1:
             raise
-        return start_cluster(tries - 1)
+        return start_cluster(workers, tries - 1)
 
 
 def test_dask_gives_the_same_and_a_worker_may_be_killed(small: Report) -> None:
-    with start_cluster() as cluster:
+    """Three processes, of which one dies with work in hand and more to come; the local pool says the same."""
+    with start_cluster(3) as cluster:
         killed: list[int] = []
 
         def kill_one(done: int, total: int) -> None:
-            if done and not killed:
+            if 0 < done < total and not killed:
                 killed.append(next(iter(cluster.workers.values())).pid)
                 os.kill(killed[0], signal.SIGKILL)
 
         report = verify(**SMALL, dask=cluster.scheduler_address, progress=kill_one)
-        assert report.result() == small.result() and killed
+        assert killed and report.workers == 3
+    local = verify(**SMALL, workers=2)
+    assert report.result() == local.result() == small.result()
+
+
+ALLOCATE = """
+import resource, sys
+import numpy as np
+from proofs_check.sampled.pool import keep_freed_memory
+
+def faults():
+    before = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    for _ in range(40):
+        np.ones(1 << 18)
+    return resource.getrusage(resource.RUSAGE_SELF).ru_minflt - before
+
+given_back = faults()
+keep_freed_memory()
+print(given_back, faults())
+"""
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="glibc's allocator")
+def test_a_dask_worker_uses_freed_memory_again() -> None:
+    """Dask starts workers with this variable, and every page of every array was a fault."""
+    environment = {**HERE, "MALLOC_TRIM_THRESHOLD_": "65536"}
+    command = [sys.executable, "-c", ALLOCATE]
+    out = subprocess.run(command, capture_output=True, text=True, timeout=60, env=environment, check=True).stdout
+    given_back, kept = map(int, out.split())
+    assert given_back > 10_000 and kept < given_back / 5
 
 
 # --- options ----------------------------------------------------------------------------------------------------------
