@@ -66,6 +66,13 @@ def test_no_program_keeps_python_busy_for_ever(function: str, overwhelms: bool) 
     assert program.overwhelms_python == overwhelms
 
 
+def test_an_error_that_no_answer_needs_may_be_left_out() -> None:
+    """Also where keys are tuples, which are compared by `equals` and nothing else."""
+    unused = "seq_map(x, kqv((x, x), (x, tok_map(x, lambda a: [][a])), x, equals), lambda a, b: 0)"
+    program = Program(("x",), (Tree("sequence", unused),))
+    assert compare_engines(program, [(np.array([0, 1]),)], False, Figures()) == []
+
+
 def test_every_function_of_the_language_is_used() -> None:
     forms = " ".join(rule.form for rules in GRAMMAR.values() for rule in rules)
     assert not [name for name in rasp.__all__ if name != "np" and f"{name}" not in forms]

@@ -16,7 +16,7 @@ import numpy as np
 
 import compile as compiler
 from compile import Transformer
-from compile.errors import REFUSED
+from compile.errors import REFUSED, CapacityError
 from compile.sparse import SparseEngine
 from compile.transformer.engines import looked_up_by
 from compile.validate import answers
@@ -183,8 +183,15 @@ def written_by(compiled: Compiled, model: Transformer, text: Text, figures: Figu
         return None
     count = min(WRITTEN_TOKENS, len(text.tokens) - text.start)
     prompt = text.tokens[: text.start].tolist()
-    with patience():
-        found = np.asarray(model.generate(prompt, count, engine="sparse"))
+    try:
+        with patience():
+            found = np.asarray(model.generate(prompt, count, engine="sparse"))
+    except CapacityError as error:  # where the program errs, it may write more lines than the solution has
+        assert error.written is not None
+        found, count = error.written[0], len(error.written[0]) - len(prompt)
+        if (found == compiled.separator).sum() <= compiled.lines:
+            right = int(compiled.program.runner("jit")(found)[-1])
+            return DecodedMismatch(compiled, found, "sparse, writing", right, REFUSED)
     expected = compiled.program.runner("jit")(found)
     figures.tokens[f"{compiled.program.kind} compiled"] += count
     wrong = np.flatnonzero(expected[text.start - 1 : -1] != found[text.start :]) + text.start

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import operator
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
@@ -174,7 +175,8 @@ def _rules_of(sort: str, level: int, leaves: bool) -> tuple[list[Rule], np.ndarr
 
 def _with_total_functions(primitive: Callable[..., Any], filler: int) -> Callable[..., Any]:
     def called(*given: Any, **options: Any) -> Any:
-        return primitive(*(_total(x, filler) if callable(x) else x for x in given), **options)
+        total = (_total(x, filler) if callable(x) and x is not operator.eq else x for x in given)
+        return primitive(*total, **options)  # equality cannot fail, and tuples are compared by nothing else
 
     return called
 
