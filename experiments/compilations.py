@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.files import need_folder
+from experiments.files import check_folder
 from experiments.machines import read_machine
 from experiments.programs import is_program
 from experiments.versions import versions
@@ -98,7 +98,7 @@ class Compilation:
 def run_compilation(request: CompilationRequest) -> Compilation:
     from experiments.devices import use_threads
 
-    need_folder(request.output)
+    check_folder(request.output)
     use_threads(request.threads)
     started = time.perf_counter()
     model = _compiled_program(request) if request.is_program else _compiled_machine(request)

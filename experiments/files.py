@@ -64,9 +64,15 @@ def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
 
 def need_folder(folder: Path | None) -> None:
     """Make it, or refuse it before the work is done, not after it."""
+    check_folder(folder)
+    if folder is not None:
+        folder.mkdir(parents=True, exist_ok=True)
+
+
+def check_folder(folder: Path | None) -> None:
+    """Refuse a folder that cannot be made or written into; nothing is made yet."""
     if folder is None:
         return
     above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
     if not above.is_dir() or not os.access(above, os.W_OK):
         raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
-    folder.mkdir(parents=True, exist_ok=True)

@@ -6,6 +6,8 @@ from collections.abc import Callable, Mapping
 from importlib import import_module
 from typing import Any
 
+from rasp.extras import missing
+
 
 def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str], Any], Callable[[], list[str]]]:
     """`__getattr__` and `__dir__` of a package whose public names live in these modules."""
@@ -13,7 +15,10 @@ def lazy_names(package: str, modules: Mapping[str, str]) -> tuple[Callable[[str]
     def load(name: str) -> Any:
         if name not in modules:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        value = getattr(import_module(modules[name]), name)
+        try:
+            value = getattr(import_module(modules[name]), name)
+        except ModuleNotFoundError as error:
+            raise missing(f"{package}.{name}", error) from error
         vars(import_module(package))[name] = value
         return value
 

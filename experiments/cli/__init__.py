@@ -118,7 +118,9 @@ def _explain_usage(error: Any) -> None:
 
 def _sentence(error: Exception) -> str:
     if isinstance(error, ModuleNotFoundError):
-        return f"this command needs {error.name}; install it with: pip install 'turing-programs[all]'"
+        from rasp.extras import missing
+
+        return str(missing("this command", error))
     if isinstance(error, MemoryError):
         return f"not enough memory for this{f' ({error})' if str(error) else ''}; ask for less"
     if isinstance(error, OSError) and error.filename is not None:

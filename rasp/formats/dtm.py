@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from rasp.extras import missing
 from rasp.machines.machine import TuringMachine
 from rasp.machines.partial import STUCK, complete, explicit_rules, refuse_unwritable
 from rasp.machines.validation import InvalidMachine
@@ -18,8 +19,7 @@ if TYPE_CHECKING:
 
 def from_dtm(dtm: DTM, name: str = "") -> TuringMachine:
     """The machine: start state first, blank first, all others in alphabetical order (a DTM keeps none)."""
-    from automata.tm.dtm import DTM
-
+    DTM = _automata_lib()
     if not isinstance(dtm, DTM):
         raise InvalidMachine(f"expected an automata-lib DTM, got {type(dtm).__name__}")
     try:
@@ -49,8 +49,7 @@ def from_dtm(dtm: DTM, name: str = "") -> TuringMachine:
 
 def to_dtm(machine: TuringMachine) -> DTM:
     """The DTM, without the transitions into `stuck` that reading it back would add."""
-    from automata.tm.dtm import DTM
-
+    DTM = _automata_lib()
     refuse_unwritable(machine, "automata-lib's DTM")
     table = explicit_rules(machine)
     named = {target for row in table.values() for _, _, target in row.values()}
@@ -69,3 +68,12 @@ def to_dtm(machine: TuringMachine) -> DTM:
         blank_symbol=machine.blank,
         final_states=machine.final - left_out,
     )
+
+
+def _automata_lib() -> Any:
+    """Its class of machines."""
+    try:
+        from automata.tm.dtm import DTM
+    except ModuleNotFoundError as error:
+        raise missing("a machine of automata-lib's", error) from error
+    return DTM
