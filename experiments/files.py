@@ -9,7 +9,9 @@ from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
-from rasp.files import write_whole
+from rasp.files import FileTooLarge, read_whole, write_whole
+
+MOST_JSON = 256_000_000  # bytes
 
 
 def write_json(path: Path, value: Any) -> None:
@@ -25,9 +27,11 @@ def write_fields(path: Path, values: Mapping[str, Any]) -> None:
 def read_json(path: Path) -> dict[str, Any]:
     """The object in a file."""
     try:
-        value = json.loads(path.read_text(encoding="utf-8"))
+        value = json.loads(read_whole(path, MOST_JSON))
+    except FileTooLarge:
+        raise
     except (ValueError, RecursionError) as error:
-        raise ValueError(f"{path} is damaged ({error})") from None
+        raise ValueError(f"{path} is not JSON ({error}): it is damaged, or another file") from None
     if not isinstance(value, dict):
         raise ValueError(f"{path} holds no JSON object")
     return value

@@ -10,7 +10,7 @@ import os
 import re
 from pathlib import Path
 
-from rasp.files import write_whole
+from rasp.files import FileTooLarge, read_whole, write_whole
 from rasp.formats.bbchallenge import from_bbchallenge, looks_like_bbchallenge, to_bbchallenge
 from rasp.formats.json import from_json, to_json
 from rasp.formats.yaml import from_yaml, to_yaml, yaml_input
@@ -78,14 +78,13 @@ def _is_text(source: str) -> bool:
 
 def _read(path: Path) -> str:
     try:
-        with path.open("rb") as file:
-            data = file.read(MAX_BYTES + 1)  # not by its size: a device has none and never ends
+        data = read_whole(path, MAX_BYTES)
     except FileNotFoundError:
         raise InvalidMachine(_not_found(path)) from None
+    except FileTooLarge:
+        raise InvalidMachine(f"is larger than {MAX_BYTES} bytes, which no machine of a supported size needs") from None
     except (OSError, ValueError) as error:  # ValueError: a null byte in the name
         raise InvalidMachine(f"cannot be read ({getattr(error, 'strerror', None) or error})") from None
-    if len(data) > MAX_BYTES:
-        raise InvalidMachine(f"is larger than {MAX_BYTES} bytes, which no machine of a supported size needs")
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:

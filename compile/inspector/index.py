@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Sequence
 from dataclasses import dataclass
 from string import Template
 from urllib.parse import quote
 
 from compile.inspector.page import static
+from compile.markup import Markup, joined, markup, shown
 
 SQUARE = 6  # pixels of a cell
 CLASSES = {1: "written", 2: "head"}
@@ -30,29 +30,35 @@ class Card:
 
 def index_page(cards: Sequence[Card], title: str = "Gallery of compiled Turing machines") -> str:
     return Template(static("gallery.html")).substitute(
-        title=html.escape(title),
+        title=shown(title),
         styles=static("page.css") + static("gallery.css"),
         script=static("gallery.js"),
-        cards="\n".join(map(_card, cards)),
+        cards=joined(map(_card, cards), "\n"),
     )
 
 
-def _card(card: Card) -> str:
-    name, description, result = (html.escape(text) for text in (card.name, card.description, card.result))
-    live = f'<a class="live" href="{html.escape(card.live)}">run it live</a>' if card.live else ""
-    return (
-        f'<article><a class="card panel" href="{quote(card.file)}">{_svg(card.picture)}'
-        f"<span><b><bdi>{name}</bdi></b><bdi>{description}</bdi><small><bdi>{result}</bdi></small>"
-        f"<small>{card.size / 1000:,.0f} KB</small></span></a>{live}</article>"
+def _card(card: Card) -> Markup:
+    live = markup('<a class="live" href="{}">run it live</a>', card.live) if card.live else Markup("")
+    return markup(
+        '<article><a class="card panel" href="{}">{}<span><b><bdi>{}</bdi></b><bdi>{}</bdi><small><bdi>{}</bdi></small>'
+        "<small>{:,.0f} KB</small></span></a>{}</article>",
+        *(quote(card.file), _svg(card.picture), card.name, card.description, card.result, card.size / 1000, live),
     )
 
 
-def _svg(picture: list[list[int]]) -> str:
+def _svg(picture: list[list[int]]) -> Markup:
     width, height = SQUARE * max(map(len, picture), default=1), SQUARE * len(picture)
-    cells = "".join(
-        f'<rect class="{CLASSES[kind]}" x="{SQUARE * x}" y="{SQUARE * y}" width="{SQUARE - 1}" height="{SQUARE - 1}"/>'
+    cells = joined(
+        markup(
+            '<rect class="{}" x="{}" y="{}" width="{side}" height="{side}"/>',
+            *(CLASSES[kind], SQUARE * x, SQUARE * y),
+            side=SQUARE - 1,
+        )
         for y, row in enumerate(picture)
         for x, kind in enumerate(row)
         if kind
     )
-    return f'<svg viewBox="0 0 {width} {height}" preserveAspectRatio="xMidYMin slice" aria-hidden="true">{cells}</svg>'
+    return markup(
+        '<svg viewBox="0 0 {} {}" preserveAspectRatio="xMidYMin slice" aria-hidden="true">{}</svg>',
+        *(width, height, cells),
+    )

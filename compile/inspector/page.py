@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -16,6 +15,7 @@ import numpy as np
 from compile.html_page import HtmlPage
 from compile.inspector.collect import collect
 from compile.machine import machine_of
+from compile.markup import markup, shown
 from compile.transformer.transformer import Prompts, Transformer
 from rasp.machines.machine import TuringMachine, sep
 
@@ -37,9 +37,10 @@ class Inspection(HtmlPage):
 
     def _repr_html_(self) -> str:
         """In a frame of its own that can reach neither the notebook nor the network."""
-        return (
-            f'<iframe sandbox="allow-scripts" srcdoc="{html.escape(self.html)}" '
-            'style="width:100%;height:820px;border:1px solid #8888;border-radius:6px"></iframe>'
+        return markup(
+            '<iframe sandbox="allow-scripts" srcdoc="{}" '
+            'style="width:100%;height:820px;border:1px solid #8888;border-radius:6px"></iframe>',
+            self.html,
         )
 
 
@@ -130,5 +131,5 @@ def embed(data: Any) -> str:
 def render(data: dict[str, Any]) -> str:
     scripts = "\n".join(static(f"{name}.js") for name in SCRIPTS)
     styles = "\n".join(static(f"{name}.css") for name in STYLES)
-    title = html.escape(f"{data['title']} · inspector")
+    title = shown(f"{data['title']} · inspector")
     return Template(static("page.html")).substitute(title=title, styles=styles, scripts=scripts, data=embed(data))

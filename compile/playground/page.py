@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ from typing import Any
 from compile.html_page import HtmlPage
 from compile.inspector.page import embed
 from compile.inspector.page import static as inspector_static
+from compile.markup import shown
 from compile.playground.weights import model_data
 from compile.tasks import compile_task, compile_universal
 from compile.transformer import Transformer
@@ -96,7 +96,7 @@ def static(name: str) -> str:
 
 def render(data: dict[str, Any]) -> str:
     return Template(static("playground.html")).substitute(
-        title=html.escape(TITLE),
+        title=shown(TITLE),
         styles=inspector_static("page.css") + static("playground.css"),
         scripts="\n".join([inspector_static(f"{n}.js") for n in VIEWS] + [static(f"{n}.js") for n in SCRIPTS]),
         worker="\n".join(static(f"{n}.js") for n in WORKER),

@@ -17,8 +17,11 @@ from typing import Any
 
 import numpy as np
 
+from rasp.files import read_whole
+
 WEIGHTS, CONFIG = "model.safetensors", "config.json"
 FORMAT = {"model_type": "turing-programs", "format_version": 3}
+MOST_CONFIG = 256_000_000  # bytes
 READABLE = (1, 2, 3)  # versions; the first has labels instead of annotations, the first two have dense weights only
 SUMS = ("weights_sha256", "config_sha256")
 AGAIN = "Copy or save the model again."
@@ -48,7 +51,7 @@ def read_config(folder: Path) -> dict[str, Any]:
     if not folder.is_dir() or not path.is_file():
         raise InvalidModel(f"{folder} is not a folder with a {CONFIG}; expected one written by save_pretrained.")
     try:
-        values = json.loads(path.read_text(encoding="utf-8"), parse_constant=_refuse_constant)
+        values = json.loads(read_whole(path, MOST_CONFIG), parse_constant=_refuse_constant)
     except (ValueError, RecursionError) as error:
         raise InvalidModel(f"{path} is not readable JSON ({error}); it is cut short or was changed. {AGAIN}") from None
     ours = isinstance(values, dict) and values.get("model_type") == FORMAT["model_type"]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
+from compile.markup import Markup, markup
 from experiments.comparison.summary import (
     FEW,
     Family,
@@ -230,13 +231,22 @@ def _legend(figure: Any, axes: Any) -> None:
     figure.legend(handles, names, loc="outside right center", frameon=False, fontsize=9, labelcolor=COLOURS["text"])
 
 
-def as_svg(figure: Any, prefix: str, description: str) -> str:
+def text_only(figure: Any) -> Any:
+    """Names are not read as formulas, whatever dollar signs they have."""
+    from matplotlib.text import Text
+
+    for text in figure.findobj(Text):
+        text.set_parse_math(False)
+    return figure
+
+
+def as_svg(figure: Any, prefix: str, description: str) -> Markup:
     """An <svg> element to stand in a page: its ids begin with `prefix`, its colours are the page's."""
     import matplotlib
 
     text = io.StringIO()
     with matplotlib.rc_context({"svg.fonttype": "none", "svg.hashsalt": prefix, "font.family": "DejaVu Sans"}):
-        figure.savefig(text, format="svg", metadata={"Date": None, "Creator": None})
+        text_only(figure).savefig(text, format="svg", metadata={"Date": None, "Creator": None})
     svg = text.getvalue()
     svg = svg[svg.index("<svg") :]
     svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.DOTALL)
@@ -244,12 +254,13 @@ def as_svg(figure: Any, prefix: str, description: str) -> str:
     svg = re.sub(r"font: ([^;\"]*?)'DejaVu Sans'[^;\"]*", r"font: \1 system-ui, sans-serif", svg)
     for name, colour in COLOURS.items():
         svg = svg.replace(colour, f"var(--{name})")
-    widest = f"max-width: {figure.get_figwidth() * PIXELS:.0f}px"
-    return svg.replace("<svg ", f'<svg role="img" aria-label="{description}" style="{widest}" ', 1)
+    width = figure.get_figwidth() * PIXELS
+    start = markup('<svg role="img" aria-label="{}" style="max-width: {:.0f}px" ', description, width)
+    return Markup(start + svg.removeprefix("<svg "))  # matplotlib has escaped what it was given
 
 
 def save_figure(figure: Any, path: Path) -> Path:
     """As a picture on white, for a README."""
     with becoming(path) as partial:
-        figure.savefig(partial, dpi=160, facecolor="white", format=path.suffix[1:])
+        text_only(figure).savefig(partial, dpi=160, facecolor="white", format=path.suffix[1:])
     return path

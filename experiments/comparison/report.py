@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import json
 from collections.abc import Callable
 from functools import cache
@@ -11,6 +10,7 @@ from pathlib import Path
 from string import Template
 from typing import Any
 
+from compile.markup import Markup, joined, markup, shown
 from experiments.comparison.drawing import accuracy_figure, save_figure
 from experiments.comparison.findings import findings, headline
 from experiments.comparison.sections import about, accuracy, costs, difficulty, errors, heads, problems, training
@@ -20,7 +20,7 @@ from experiments.comparison.writing import write_whole
 RESULTS = "results.json"
 PAGE = "report.html"
 FIGURE = "figures/accuracy.png"
-Sections = tuple[tuple[str, str, Callable[[Results], str]], ...]
+Sections = tuple[tuple[str, str, Callable[[Results], Markup]], ...]
 SECTIONS: Sections = (
     ("summary", "Summary", accuracy.summary),
     ("accuracy", "Accuracy by length", accuracy.accuracy),
@@ -53,18 +53,17 @@ def render(results: Results) -> str:
     """The whole page. Sections for which nothing was measured are left out."""
     sections = TASK_SECTIONS if "task" in results else SECTIONS
     made = [(anchor, title, body) for anchor, title, write in sections if (body := write(results))]
-    parts = [f'<section id="{anchor}"><h2>{title}</h2>{body}</section>' for anchor, title, body in made]
-    links = "".join(f'<a href="#{anchor}">{title}</a>' for anchor, title, _ in made)
-    points = "".join(f"<li>{html.escape(text)}</li>" for text in findings(results))
-    return Template(static("report.html")).substitute(
-        title="Learned against compiled",
-        styles=static("report.css"),
-        headline=html.escape(headline(results)),
-        kicker=about.kicker(results),
-        findings=f'<ul class="findings">{points}</ul>',
-        contents=links,
-        sections="\n".join(parts),
-    )
+    points = joined(markup("<li>{}</li>", text) for text in findings(results))
+    filled = {
+        "title": "Learned against compiled",
+        "styles": Markup(static("report.css")),
+        "headline": headline(results),
+        "kicker": about.kicker(results),
+        "findings": markup('<ul class="findings">{}</ul>', points),
+        "contents": joined(markup('<a href="#{}">{}</a>', anchor, title) for anchor, title, _ in made),
+        "sections": joined((markup('<section id="{}"><h2>{}</h2>{}</section>', *one) for one in made), "\n"),
+    }
+    return Template(static("report.html")).substitute({name: shown(value) for name, value in filled.items()})
 
 
 def write_results(results: Results, folder: Path) -> Results:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from experiments.comparison.report import write_report, write_results
+from experiments.comparison.shape import check_results
 from experiments.comparison.study import study
 from experiments.comparison.subjects import Settings, Subject, learned_subject, machine_subjects, shipped_subjects
 from experiments.comparison.tasks.study import forget_unfinished, study_task
@@ -15,8 +15,9 @@ from experiments.comparison.tasks.subjects import TaskSettings, TaskSubject, lea
 from experiments.devices import use_threads
 from experiments.evaluation.checkpoints import load_checkpoint
 from experiments.evaluation.shipped import find
-from experiments.files import need_folder
+from experiments.files import need_folder, read_json
 from experiments.machines import read_machine
+from experiments.shapes import Misshapen
 from experiments.tasks import TuringPaper, TuringRasp
 from experiments.versions import versions
 from proofs_check.sampled.pool import available_cores
@@ -157,9 +158,6 @@ def read_results(path: Path, given: bool) -> dict[str, Any]:
     if given:
         raise ValueError("--from measures nothing: leave it out, or name no checkpoints, --machine or --shipped")
     try:
-        results = json.loads(path.read_text(encoding="utf-8"))
-    except (ValueError, RecursionError, IsADirectoryError) as error:
-        raise ValueError(f"{path} is not JSON ({error}); give a results.json written by `compare`") from None
-    if not isinstance(results, dict) or not {"machines", "checks", "command", "seed"} <= set(results):
-        raise ValueError(f"{path} was not written by `compare`; give its results.json")
-    return results
+        return check_results(read_json(path))
+    except Misshapen as error:
+        raise ValueError(f"{path} was not written by `compare`: {error}; give its results.json") from None

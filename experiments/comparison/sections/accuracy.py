@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from compile.markup import Markup, joined
 from experiments.comparison import drawing
-from experiments.comparison.sections.pieces import figure, named, note, share_cell, table, text
+from experiments.comparison.sections.pieces import NOTHING, figure, named, note, share_cell, table
 from experiments.comparison.summary import (
     Results,
     caption,
@@ -15,16 +16,15 @@ from experiments.comparison.summary import (
 )
 
 
-def summary(results: Results) -> str:
+def summary(results: Results) -> Markup:
     found = summary_table(results)
     rows = [[named(results, family), *map(share_cell, cells)] for family, cells in found.rows]
     kinds = [family.kind for family, _ in found.rows]
-    return table([f"share of {words_of(results).whole}s right", *map(text, found.columns)], rows, kinds) + note(
-        text(caption(results))
-    )
+    head = [f"share of {words_of(results).whole}s right", *found.columns]
+    return joined((table(head, rows, kinds), note(caption(results))))
 
 
-def accuracy(results: Results) -> str:
+def accuracy(results: Results) -> Markup:
     if "task" in results:
         return problems(results)
     bands = "Bands: 95% intervals."
@@ -38,19 +38,19 @@ def accuracy(results: Results) -> str:
     return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", said)
 
 
-def problems(results: Results) -> str:
+def problems(results: Results) -> Markup:
     said = (
         "Bands: 95% intervals. Left: the whole text after the problem, scratchpad and answer. Right: single wrong "
         "tokens, when what stands before them is right. A compiled model lies on the line of its program. Learned "
         "models look through the window with which they are evaluated: the context they were trained with."
     )
-    return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", text(said))
+    return figure(drawing.accuracy_figure(results), "accuracy", "accuracy by length", said)
 
 
-def rollout(results: Results) -> str:
+def rollout(results: Results) -> Markup:
     at = rollout_times(results)
     if at is None:
-        return ""
+        return NOTHING
     whose = " the training length" if learned_of(results) else ""
     said = (
         "Each step is taken on the tape that the simulator wrote itself; a run counts until its first wrong token. "

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
-from experiments.comparison.sections.pieces import duration, note, short, table, text
+from compile.markup import Markup, joined
+from experiments.comparison.sections.pieces import NOTHING, duration, note, short, table, with_small
 from experiments.comparison.summary import Record, Results, words_of
 
 COSTS: dict[str, tuple[str, Callable[[float], str]]] = {
@@ -22,20 +23,20 @@ per second: greedy generation of {rows} {wholes} of the training length together
 learned model is its training, as recorded in its folder."""
 
 
-def cost(results: Results) -> str:
+def cost(results: Results) -> Markup:
     rows = rows_by_name(results)
     if not rows:
-        return ""
+        return NOTHING
     base = {key: _mean(rows.get(LEARNED, []), key) for key in COSTS}
     body = [
-        [text(name), *(_cell(_mean(found, key), base[key] if name != LEARNED else None, key) for key in COSTS)]
+        [name, *(_cell(_mean(found, key), base[key] if name != LEARNED else None, key) for key in COSTS)]
         for name, found in rows.items()
     ]
     some = next(iter(rows.values()))[0]
     means = "" if "task" in results else f" Means over machines ({len(results['machines'])}; tracr on the first only)."
     words = WORDS.format(means=means, rows=some.get("rows", "several"), wholes=f"{words_of(results).whole}s")
     kinds = [LEARNED if name == LEARNED else "" for name in rows]
-    return table(["", *(title for title, _ in COSTS.values())], body, kinds) + note(words)
+    return joined((table(["", *(title for title, _ in COSTS.values())], body, kinds), note(words)))
 
 
 def rows_by_name(results: Results) -> dict[str, list[Record]]:
@@ -57,8 +58,8 @@ def _mean(rows: Sequence[Record], key: str) -> float | None:
 def _cell(value: float | None, base: float | None, key: str) -> str:
     if value is None:
         return "–"
-    ratio = f"<small>{ratio_text(value / base)}</small>" if base else ""
-    return f"{COSTS[key][1](value).strip()}{ratio}"
+    said = COSTS[key][1](value).strip()
+    return with_small(said, ratio_text(value / base)) if base else said
 
 
 def ratio_text(ratio: float) -> str:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from compile.markup import Markup, joined, markup
 from experiments.comparison import drawing
-from experiments.comparison.sections.pieces import figure, table, verdict
+from experiments.comparison.sections.pieces import NOTHING, figure, table, verdict, with_small
 from experiments.comparison.summary import Results, digits, learned_of, pooled, programs_of, rows_of, words_of
 
 GROUPS = {"unique": "no such gram twice", "repeated": "one repeated"}
@@ -21,9 +22,9 @@ one sort and on none of the other; the learned model is free to do something els
 of few different digits are added here.</p>"""
 
 
-def difficulty(results: Results) -> str:
+def difficulty(results: Results) -> Markup:
     if not drawing.grams_of(results):
-        return ""
+        return NOTHING
     learned, programs = learned_of(results), {family.n: family for family in programs_of(results)}
     rows = []
     for gram in drawing.grams_of(results):
@@ -33,17 +34,16 @@ def difficulty(results: Results) -> str:
             for group in GROUPS
             for family in taking
         ]
-        rows.append([f"{gram}-grams<small>program n = {gram - 1}</small>", *map(_right_of, cells)])
+        rows.append([with_small(f"{gram}-grams", f"program n = {gram - 1}"), *map(_right_of, cells)])
     who = ["program", "learned"] if learned else ["program"]
-    head = ["", *(f"{name}<small>{words}</small>" for words in GROUPS.values() for name in who)]
-    words = PROBLEMS if "task" in results else WORDS
-    found, drawn = words + table(head, rows), drawing.difficulty_figure(results)
+    head = ["", *(with_small(name, words) for words in GROUPS.values() for name in who)]
+    words = markup(PROBLEMS if "task" in results else WORDS)
+    found, drawn = joined((words, table(head, rows))), drawing.difficulty_figure(results)
     if drawn is None:
         return found
     whole = words_of(results).whole
-    return found + figure(
-        drawn, "difficulty", f"learned models on {whole}s with and without repeats", CAPTION.format(wholes=f"{whole}s")
-    )
+    about = f"learned models on {whole}s with and without repeats"
+    return joined((found, figure(drawn, "difficulty", about, CAPTION.format(wholes=f"{whole}s"))))
 
 
 def _right_of(counts: tuple[int, int]) -> str:
@@ -51,4 +51,4 @@ def _right_of(counts: tuple[int, int]) -> str:
     if not of:
         return "–"
     kind = "good" if right == of else "bad" if right == 0 else "some"
-    return f"{verdict(kind, digits(right / of))}<small>{right:,} of {of:,}</small>"
+    return with_small(verdict(kind, digits(right / of)), f"{right:,} of {of:,}")

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 
+from compile.markup import Markup, joined, markup
 from experiments.comparison.anatomy import KINDS, PLACES
-from experiments.comparison.sections.pieces import facts, folded, note, swatch, text
+from experiments.comparison.sections.pieces import NOTHING, facts, folded, note, swatch
 from experiments.comparison.sections.tapes import example_html
 from experiments.comparison.summary import Family, Record, Results, anatomies, families, family_of
 from rasp.formats.json import from_json
@@ -15,18 +16,17 @@ EXPLANATION = """Shaded: the head, the state standing right of the cell it reads
 what should stand there. What is written after it is faint. ⊢ and ⊣ are the ends of the tape, | is the separator."""
 
 
-def anatomy(results: Results) -> str:
+def anatomy(results: Results) -> Markup:
     wrong = wrong_by_family(results)
     if not wrong:
-        return "<p>No simulator wrote a wrong tape.</p>"
-    shown = places_and_kinds(wrong, "Where the first wrong token stands")
-    meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items()}
-    return (
-        "<p>The first wrong token of a written tape decides where and how it went wrong.</p>"
-        + shown
-        + folded("What the words mean", facts(meanings))
-        + _examples(results)
+        return Markup("<p>No simulator wrote a wrong tape.</p>")
+    parts = (
+        Markup("<p>The first wrong token of a written tape decides where and how it went wrong.</p>"),
+        places_and_kinds(wrong, "Where the first wrong token stands"),
+        folded("What the words mean", facts({**PLACES, **KINDS})),
+        _examples(results),
     )
+    return joined(parts)
 
 
 def wrong_by_family(results: Results) -> list[tuple[Family, Record]]:
@@ -35,41 +35,45 @@ def wrong_by_family(results: Results) -> list[tuple[Family, Record]]:
     return [(family, counts) for family, counts in found if counts["wrong"]]
 
 
-def places_and_kinds(wrong: Sequence[tuple[Family, Record]], where: str) -> str:
+def places_and_kinds(wrong: Sequence[tuple[Family, Record]], where: str) -> Markup:
     titles = {"places": where, "kinds": "What went wrong"}
-    return "".join(f"<h3>{title}</h3>{_bars(wrong, key)}" for key, title in titles.items())
+    return joined(markup("<h3>{}</h3>{}", title, _bars(wrong, key)) for key, title in titles.items())
 
 
-def _bars(wrong: Sequence[tuple[Family, Record]], key: str) -> str:
+def _bars(wrong: Sequence[tuple[Family, Record]], key: str) -> Markup:
     names = list(dict.fromkeys(name for _, counts in wrong for name in counts[key]))
     lines = []
     for family, counts in wrong:
-        bar = "".join(_piece(name, i, counts[key].get(name, 0), counts["wrong"]) for i, name in enumerate(names))
+        bar = joined(_piece(name, i, counts[key].get(name, 0), counts["wrong"]) for i, name in enumerate(names))
         lines.append(
-            f'<span>{text(family.label)}</span><div class="bar">{bar}</div>'
-            f'<span class="count">{counts["wrong"]:,} wrong of {counts["tapes"]:,}</span>'
+            markup(
+                '<span>{}</span><div class="bar">{}</div><span class="count">{:,} wrong of {:,}</span>',
+                *(family.label, bar, counts["wrong"], counts["tapes"]),
+            )
         )
-    legend = "".join(f"<span>{swatch(f'b{i}')}{text(name)}</span>" for i, name in enumerate(names))
-    return f'<div class="bars">{"".join(lines)}</div><div class="legend">{legend}</div>'
+    legend = joined(markup("<span>{}{}</span>", swatch(f"b{i}"), name) for i, name in enumerate(names))
+    return markup('<div class="bars">{}</div><div class="legend">{}</div>', joined(lines), legend)
 
 
-def _piece(name: str, colour: int, count: int, total: int) -> str:
-    share = 100 * count / total
-    return f'<span style="width: {share:.2f}%; background: var(--b{colour})" title="{text(name)}: {count:,}"></span>'
+def _piece(name: str, colour: int, count: int, total: int) -> Markup:
+    return markup(
+        '<span style="width: {:.2f}%; background: var(--b{})" title="{}: {:,}"></span>',
+        *(100 * count / total, colour, name, count),
+    )
 
 
-def _examples(results: Results) -> str:
+def _examples(results: Results) -> Markup:
     machines = {machine["name"]: from_json(machine["machine"]) for machine in results["machines"]}
 
-    def show(machine: Record, family: Family, example: Record) -> str:
+    def show(machine: Record, family: Family, example: Record) -> Markup:
         return example_html(example, machines[machine["name"]], f"{family.label}, {machine['name']}")
 
     return real_examples(results, show, EXPLANATION)
 
 
-def real_examples(results: Results, show: Callable[[Record, Family, Record], str], explanation: str) -> str:
+def real_examples(results: Results, show: Callable[[Record, Family, Record], Markup], explanation: str) -> Markup:
     """Of each kind of error one example, learned models first; the rest can be unfolded."""
-    shown: dict[tuple[bool, str], str] = {}
+    shown: dict[tuple[bool, str], Markup] = {}
     rest = []
     for machine in results["machines"]:
         kinds = {sim["name"]: family_of(sim) for sim in machine["simulators"]}
@@ -83,6 +87,6 @@ def real_examples(results: Results, show: Callable[[Record, Family, Record], str
                 else:
                     shown[key] = made
     if not shown:
-        return ""
-    more = folded(f"{len(rest)} more", "".join(rest)) if rest else ""
-    return f"<h3>Real examples</h3>{note(explanation)}{''.join(shown.values())}{more}"
+        return NOTHING
+    more = folded(f"{len(rest)} more", joined(rest)) if rest else NOTHING
+    return markup("<h3>Real examples</h3>{}{}{}", note(explanation), joined(shown.values()), more)

@@ -1,66 +1,74 @@
-"""Pieces of HTML that the sections share."""
+"""Pieces of HTML that the sections share. What is no `Markup` is shown as text."""
 
 from __future__ import annotations
 
-import html
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
+from compile.markup import Markup, joined, markup
 from experiments.comparison.drawing import COLOURS, as_svg
 from experiments.comparison.summary import Family, Results, Share, backends_of, digits
 
-text = html.escape
+NOTHING = Markup("")
 
 
-def table(head: Iterable[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> str:
-    """Cells are HTML already; `kinds` are classes of the rows."""
-    top = "".join(f"<th>{cell}</th>" for cell in head)
+def table(head: Iterable[str], rows: Iterable[Sequence[str]], kinds: Sequence[str] = ()) -> Markup:
+    """`kinds` are classes of the rows."""
+    top = joined(markup("<th>{}</th>", cell) for cell in head)
     lines = []
     for index, (first, *rest) in enumerate(rows):
-        kind = f' class="{kinds[index]}"' if kinds and kinds[index] else ""
-        lines.append(f'<tr{kind}><th scope="row">{first}</th>{"".join(f"<td>{cell}</td>" for cell in rest)}</tr>')
-    return f'<div class="scroll"><table><thead><tr>{top}</tr></thead><tbody>{"".join(lines)}</tbody></table></div>'
+        kind = markup(' class="{}"', kinds[index]) if kinds and kinds[index] else NOTHING
+        cells = joined(markup("<td>{}</td>", cell) for cell in rest)
+        lines.append(markup('<tr{}><th scope="row">{}</th>{}</tr>', kind, first, cells))
+    return markup(
+        '<div class="scroll"><table><thead><tr>{}</tr></thead><tbody>{}</tbody></table></div>', top, joined(lines)
+    )
 
 
-def figure(drawn: Any, name: str, description: str, said: str = "") -> str:
-    words = f"<figcaption>{said}</figcaption>" if said else ""
-    return f"<figure>{as_svg(drawn, name, text(description))}{words}</figure>"
+def figure(drawn: Any, name: str, description: str, said: str = "") -> Markup:
+    words = markup("<figcaption>{}</figcaption>", said) if said else NOTHING
+    return markup("<figure>{}{}</figure>", as_svg(drawn, name, description), words)
 
 
-def note(words: str) -> str:
-    return f'<p class="note">{words}</p>'
+def note(words: str) -> Markup:
+    return markup('<p class="note">{}</p>', words)
 
 
-def folded(title: str, inside: str, unfolded: bool = False) -> str:
-    return f"<details{' open' * unfolded}><summary>{title}</summary>{inside}</details>"
+def folded(title: str, inside: Markup, unfolded: bool = False) -> Markup:
+    return markup("<details{}><summary>{}</summary>{}</details>", " open" * unfolded, title, inside)
 
 
-def facts(known: dict[str, str]) -> str:
-    """Names are text, values HTML."""
-    return f"<dl>{''.join(f'<dt>{text(name)}</dt><dd>{value}</dd>' for name, value in known.items())}</dl>"
+def facts(known: Mapping[str, str]) -> Markup:
+    return markup("<dl>{}</dl>", joined(markup("<dt>{}</dt><dd>{}</dd>", *item) for item in known.items()))
 
 
-def swatch(colour: str) -> str:
-    return f'<span class="swatch" style="--colour: var(--{colour})"></span>'
+def swatch(colour: str) -> Markup:
+    return markup('<span class="swatch" style="--colour: var(--{})"></span>', colour)
 
 
-def named(results: Results, family: Family) -> str:
+def with_small(large: str, small: str) -> Markup:
+    """Something, and beneath it in small letters what belongs to it."""
+    return markup("{}<small>{}</small>", large, small)
+
+
+def named(results: Results, family: Family) -> Markup:
     """The name of a kind of simulator, with its colour, and to what it was compiled."""
     under = ", ".join(backends_of(results, family))
-    small = f"<small>= {text(under)}</small>" if under else ""
-    return f"{swatch(family.colour if family.colour in COLOURS else 'own')}{text(family.label)}{small}"
+    small = markup("<small>= {}</small>", under) if under else NOTHING
+    colour = family.colour if family.colour in COLOURS else "own"
+    return markup("{}{}{}", swatch(colour), family.label, small)
 
 
-def share_cell(share: Share | None) -> str:
+def share_cell(share: Share | None) -> Markup:
     if share is None:
-        return ""
+        return NOTHING
     same = share.low == share.high == share.mean  # nothing more to say
-    return f"{digits(share.mean)}<small>{'' if same else f'{digits(share.low)} – {digits(share.high)}'}</small>"
+    return with_small(digits(share.mean), "" if same else f"{digits(share.low)} – {digits(share.high)}")
 
 
-def verdict(kind: str, words: str) -> str:
+def verdict(kind: str, words: str) -> Markup:
     """`kind` is good, bad or some (of both)."""
-    return f'<span class="{kind}">{words}</span>'
+    return markup('<span class="{}">{}</span>', kind, words)
 
 
 def short(value: float) -> str:

@@ -4,9 +4,19 @@ from __future__ import annotations
 
 from typing import Any
 
+from compile.markup import Markup, joined, markup
 from experiments.comparison import drawing
 from experiments.comparison.sections.errors import places_and_kinds, real_examples, wrong_by_family
-from experiments.comparison.sections.pieces import facts, figure, folded, named, note, table, text
+from experiments.comparison.sections.pieces import (
+    NOTHING,
+    facts,
+    figure,
+    folded,
+    named,
+    note,
+    table,
+    with_small,
+)
 from experiments.comparison.summary import Family, Record, Results, digits, families, family_of, learned_of, lookbacks
 from experiments.comparison.tasks.measure import FAR, KINDS
 from experiments.comparison.tasks.problems import COMPUTED, PLACES
@@ -20,11 +30,11 @@ EXAMPLES = """The line before, the line as it should be, and what is said at eac
 before it. Outlined: the first wrong token, and what should stand there."""
 
 
-def lookback(results: Results) -> str:
+def lookback(results: Results) -> Markup:
     learned = learned_of(results)
     drawn = drawing.lookback_figure(results) if learned is not None else None
     if learned is None or drawn is None:
-        return ""
+        return NOTHING
     columns = sorted({back for family in families(results) for back in lookbacks(results, family) if back})
     rows = []
     for family in families(results):
@@ -33,19 +43,20 @@ def lookback(results: Results) -> str:
     kinds = [family.kind for family in families(results)]
     heads = [f"{back}{' or more' if back == FAR else ''}" for back in columns]
     said = "Share of copied tokens that are wrong, by how many tokens one must look back to know them; band: 95%."
-    return (
-        LOOKBACK
-        + table(["tokens back", *heads], rows, kinds)
-        + figure(drawn, "lookback", "copied tokens wrong by the tokens one must look back", said)
-        + _followed(results)
+    parts = (
+        markup(LOOKBACK),
+        table(["tokens back", *heads], rows, kinds),
+        figure(drawn, "lookback", "copied tokens wrong by the tokens one must look back", said),
+        _followed(results),
     )
+    return joined(parts)
 
 
 def _wrong(wrong: int, of: int) -> str:
-    return f"{digits(wrong / of)}<small>{wrong:,} of {of:,}</small>" if of else "–"
+    return with_small(digits(wrong / of), f"{wrong:,} of {of:,}") if of else "–"
 
 
-def _followed(results: Results) -> str:
+def _followed(results: Results) -> Markup:
     """Whether wrong copies are what a program that looks less far back could say."""
     learned = {sim["name"] for m in results["machines"] for sim in m["simulators"] if family_of(sim).kind == "learned"}
     counts: dict[int, int] = {}
@@ -64,23 +75,23 @@ def _followed(results: Results) -> str:
     )
 
 
-def anatomy(results: Results) -> str:
+def anatomy(results: Results) -> Markup:
     wrong = wrong_by_family(results)
     if not wrong:
-        return "<p>Nobody wrote a wrong text.</p>"
-    shown = places_and_kinds(wrong, "In which part of the text")
+        return Markup("<p>Nobody wrote a wrong text.</p>")
     used = {place for _, counts in wrong for place in counts["places"]}
-    meanings = {name: text(what) for name, what in {**PLACES, **KINDS}.items() if name in used or name in KINDS}
-    return (
-        "<p>The first wrong token of a text decides where and how it went wrong.</p>"
-        + shown
-        + _by_part(results)
-        + folded("What the words mean", facts(meanings))
-        + _examples(results)
+    meanings = {name: what for name, what in {**PLACES, **KINDS}.items() if name in used or name in KINDS}
+    parts = (
+        Markup("<p>The first wrong token of a text decides where and how it went wrong.</p>"),
+        places_and_kinds(wrong, "In which part of the text"),
+        _by_part(results),
+        folded("What the words mean", facts(meanings)),
+        _examples(results),
     )
+    return joined(parts)
 
 
-def _by_part(results: Results) -> str:
+def _by_part(results: Results) -> Markup:
     """Single wrong tokens, part by part."""
     parts = list(dict.fromkeys(row["part"] for m in results["machines"] for row in m["parts"]))
     rows, kinds = [], []
@@ -96,19 +107,19 @@ def _by_part(results: Results) -> str:
             rows.append([named(results, family), *(_wrong(*counts[part]) for part in parts)])
             kinds.append(family.kind)
     if not rows:
-        return ""
-    heads = [f"{text(part)}<small>{'computed' if part in COMPUTED else ''}</small>" for part in parts]
-    return f"<h3>Single wrong tokens, part by part</h3>{table(['', *heads], rows, kinds)}"
+        return NOTHING
+    heads = [with_small(part, "computed" if part in COMPUTED else "") for part in parts]
+    return markup("<h3>Single wrong tokens, part by part</h3>{}", table(["", *heads], rows, kinds))
 
 
-def _examples(results: Results) -> str:
-    def show(_: Record, family: Family, example: Record) -> str:
+def _examples(results: Results) -> Markup:
+    def show(_: Record, family: Family, example: Record) -> Markup:
         return example_html(example, f"{family.label}, {example['length']} {results['unit']}")
 
     return real_examples(results, show, EXAMPLES)
 
 
-def example_html(example: dict[str, Any], who: str) -> str:
+def example_html(example: dict[str, Any], who: str) -> Markup:
     at = example["at"]
     cut = ["…"] if example["cut"] else []
     lines = [
@@ -116,10 +127,10 @@ def example_html(example: dict[str, Any], who: str) -> str:
         _line("should be", [*cut, *example["expected"]], {at + len(cut): "due"}),
         _line("said", [*cut, *example["said"]], {at + len(cut): "wrong"}),
     ]
-    said = f"<p><b>{text(who)}</b>: {text(example['kind'])}, in the {text(example['place'])}.</p>"
-    return f'<div class="example">{said}<div class="tapes close">{"".join(lines)}</div></div>'
+    said = markup("<p><b>{}</b>: {}, in the {}.</p>", who, example["kind"], example["place"])
+    return markup('<div class="example">{}<div class="tapes close">{}</div></div>', said, joined(lines))
 
 
-def _line(name: str, words: list[str], marks: dict[int, str]) -> str:
-    cells = "".join(f'<i class="{marks.get(i, "")}">{text(word)}</i>' for i, word in enumerate(words))
-    return f'<div class="tape"><span class="who">{name}</span>{cells}</div>'
+def _line(name: str, words: list[str], marks: dict[int, str]) -> Markup:
+    cells = joined(markup('<i class="{}">{}</i>', marks.get(i, ""), word) for i, word in enumerate(words))
+    return markup('<div class="tape"><span class="who">{}</span>{}</div>', name, cells)

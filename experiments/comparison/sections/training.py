@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from experiments.comparison.sections.pieces import note, short, table, text, verdict
+from compile.markup import Markup, joined, markup
+from experiments.comparison.sections.pieces import NOTHING, note, short, table, verdict, with_small
 from experiments.comparison.summary import Record, Results, digits, rate_text
 
 WORDS = """<p>The compiled <code>lean n={n}</code> model of {machine}, written into the weights of a trainable one
@@ -16,14 +17,15 @@ NOTE = """Share of next tapes right as a whole, by multiple of the training leng
 the distance that all weights together moved, as a share of their size."""
 
 
-def from_compiled(results: Results) -> str:
+def from_compiled(results: Results) -> Markup:
     found = results.get("from_compiled")
     if not found:
-        return ""
+        return NOTHING
     recipe, exact = found["recipe"], found["exactness"]
-    words = WORDS.format(
+    words = markup(
+        WORDS,
         n=found["n"],
-        machine=text(found["machine"]),
+        machine=found["machine"],
         parameters=short(found["parameters"]).strip(),
         tokens=exact["tokens"],
         mismatches=exact["mismatches"],
@@ -35,22 +37,22 @@ def from_compiled(results: Results) -> str:
     lengths = [row["length"] / recipe["lengths"][1] for row in runs[0]["after"]]
     body = [["as compiled", *_shares(runs[0]["before"]), "", ""], *map(_row, runs)]
     head = ["", *(f"{times:g}x" for times in lengths), "changed by", "accuracy"]
-    return words + table(head, body) + note(NOTE)
+    return joined((words, table(head, body), note(NOTE)))
 
 
 def _row(run: Record) -> list[str]:
     name = "from scratch" if run["start"] == "scratch" else "trained on"
-    first = f"{name}<small>rate {rate_text(run['rate'])}, {run['steps']} steps</small>"
+    first = with_small(name, f"rate {rate_text(run['rate'])}, {run['steps']} steps")
     return [first, *_shares(run["after"]), f"{run['relative_change']['all']:.2g}", _verdict(run)]
 
 
-def _verdict(run: Record) -> str:
+def _verdict(run: Record) -> Markup:
     if run["start"] == "scratch":
-        return ""
+        return NOTHING
     if run["keeps"]:
         return verdict("good", "kept")
     return verdict("some" if run["generalises"] else "bad", f"lost up to {digits(run['lost'])}")
 
 
 def _shares(rows: Sequence[Record]) -> list[str]:
-    return [f"{digits(row['accuracy'])}<small>{digits(row['low'])} – {digits(row['high'])}</small>" for row in rows]
+    return [with_small(digits(row["accuracy"]), f"{digits(row['low'])} – {digits(row['high'])}") for row in rows]

@@ -1,0 +1,1 @@
+"""Bad days: whatever is missing, damaged, hostile, too large or interrupted ends with one sentence, and breaks nothing."""
