@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from experiments.imports import is_import
-from experiments.machines import first_tape, read_machine, tagged_start, tags_of
+from experiments.machines import first_tape, read_machine, tagged_start, tags_of, text_of_run
 from experiments.own_programs import answers, compile_for_tokens, compile_named, read_tokens
 from experiments.programs import UNIVERSAL, is_program, read_program
 from rasp import TuringMachine, make_simulable
@@ -50,7 +50,7 @@ class Scene:
 
 
 def machine_scene(runs: TuringMachine, tape: list[int], steps: int, title: str = "") -> Scene:
-    trace = runs.trace(tape, steps)
+    trace = text_of_run(runs, tape, steps)
     return Scene(trace, len(tape) + 1, title or runs.name or "machine", runs)
 
 
@@ -188,7 +188,7 @@ def program_scene(name: str, typed: str | None, steps: int) -> Scene:
         tape = first_tape(chosen, typed or "bb2", None, steps, None)
         size = Size(*UNIVERSAL)
         prompt = universal_prompt(chosen, tape, *size)
-        after = universal_tokens(chosen, chosen.trace(tape, steps)[len(tape) + 1 :], size)
+        after = universal_tokens(chosen, text_of_run(chosen, tape, steps)[len(tape) + 1 :], size)
         return Scene(np.array([*prompt, *after]), len(prompt), f"universal: {chosen.name}", names=size.vocabulary.names)
     program, tokens = read_program(name), read_tokens(name, typed)
     program.need_one_sequence()

@@ -6,13 +6,20 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
+import numpy as np
+import numpy.typing as npt
+
 from rasp import TuringMachine, load_machine, make_simulable
 from rasp.loading import default_tape
 from rasp.machines.machine import Configuration
 from rasp.machines.simulable import tag_row
+from rasp.memory import free_bytes
 
 if TYPE_CHECKING:
     from compile import Transformer
+
+SHORT = 10_000  # steps: for more, machine code is loaded
+BYTES_PER_TOKEN = 40  # of a run that is shown: its text, the same as lists, what was written, its tapes
 
 
 def read_machine(source: str) -> TuringMachine:
@@ -28,7 +35,27 @@ def first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, r
     else:
         start = chosen.parse_tape(default_tape(name) if tape is None else tape)
     wants_room = bool(chosen.final) if room is None else room
-    return chosen.with_room(start, steps) if wants_room else start
+    return roomy(chosen, start, steps) if wants_room else start
+
+
+def roomy(machine: TuringMachine, tape: list[int], steps: int) -> list[int]:
+    """The tape with blanks so that the head stays on it."""
+    if steps <= SHORT:
+        return machine.with_room(tape, steps)
+    from rasp.machines import simulate
+
+    given = machine.decode(tape)
+    most = min(steps, free_bytes() // (BYTES_PER_TOKEN * len(tape)))  # more would be refused as a text
+    return machine.with_room(tape, steps, simulate.run(machine, given.cells, given.head, most, given.state))
+
+
+def text_of_run(machine: TuringMachine, tape: list[int], steps: int) -> npt.NDArray[np.int64]:
+    """The machine's trace; refused if there is no memory for it."""
+    if steps <= SHORT:
+        return machine.trace(tape, steps)
+    from rasp.machines import simulate
+
+    return simulate.trace(machine, tape, steps, BYTES_PER_TOKEN)
 
 
 @dataclass(frozen=True)

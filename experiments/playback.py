@@ -15,7 +15,7 @@ import numpy as np
 
 from compile.errors import CapacityError
 from compile.transformer.streaming import TokenStream
-from experiments.machines import first_tape, plain_start, read_machine, tagged_start, tags_of
+from experiments.machines import first_tape, plain_start, read_machine, tagged_start, tags_of, text_of_run
 from experiments.writers import Writer
 from rasp import TuringMachine
 from rasp.engines.dispatch import check_engine
@@ -90,7 +90,7 @@ def play(
     machine: TuringMachine, tape: list[int], steps: int, write: Writer | None = None, progress: Progress | None = None
 ) -> Playback:
     """Run `steps` steps (or to a final state). `write` continues a prompt; without one the machine itself runs."""
-    truth = machine.trace(tape, steps)
+    truth = text_of_run(machine, tape, steps)
     width = len(tape) + 1
     run = _Written(truth, width)
     if write is None:
@@ -189,7 +189,7 @@ def play_request(request: PlaybackRequest, progress: Progress | None = None) -> 
     # Tags are there to lift the limits; the step bound of the paper's packing is one of them.
     lifted = tagged and request.on == "rasp" and request.packing == "paper"
     packing = "unbounded" if lifted else request.packing
-    steps = len(chosen.trace(tape, request.steps)) // (len(tape) + 1) - 1
+    steps = len(text_of_run(chosen, tape, request.steps)) // (len(tape) + 1) - 1
     writer = make_writer(request, start.machine, packing, steps, model)
     return PlayedRun(play(start.machine, start.tape, request.steps, writer, progress), chosen, start.decode, packing)
 

@@ -27,6 +27,10 @@ from rasp.progress import StageProgress
 
 CHUNK = 1 << 13  # machines run at once: their traces stay in the cache
 MOST_MACHINES = 1 << 24
+MOST_RULES = 64
+MOST_TAPES = 1 << 22
+MOST_RUNS = 10**11  # days
+USUAL_STEPS = 64  # at most, where nobody says how many
 
 
 # --- every machine ----------------------------------------------------------------------------------------------------
@@ -63,6 +67,19 @@ def all_tapes(symbols: int, states: int, length: int) -> Iterator[list[int]]:
             yield tape
 
 
+def count_tapes(symbols: int, states: int, length: int) -> int:
+    """How many `all_tapes` has of up to `length` cells; refused if they are more than can be run one by one."""
+    total = 0
+    for cells in range(length + 1):
+        total += symbols**cells * (cells + 2) * states
+        if total > MOST_TAPES:
+            raise ValueError(
+                f"{symbols} symbols and {states} states have over {MOST_TAPES:,} tapes of up to {length} cells, and "
+                f"no more can be run one by one; give a smaller --length than {cells}, or draw some with `verify`"
+            )
+    return total
+
+
 @dataclass(frozen=True)
 class MachineSpace:
     """Which machines, and which program."""
@@ -75,6 +92,14 @@ class MachineSpace:
     @property
     def base(self) -> int:
         return 4 + self.symbols + self.states
+
+    def horizon(self, steps: int | None) -> int:
+        """`steps`, or as many as clause 1 of the theorem reaches, up to the usual. Refuses an n that does not fit."""
+        check_packing(self.n, self.base, self.packing)
+        batched.check_gram(self.n, self.base)
+        if steps is not None:
+            return steps
+        return min(self.base ** min(self.n, USUAL_STEPS.bit_length()), USUAL_STEPS)
 
 
 @dataclass(frozen=True)
@@ -113,8 +138,9 @@ def every_machine(
     repeated (n+1)-gram, and the first wrong token is the one for which a twin gram promises a larger token.
     """
     size = MachineSpace(symbols, states, n, packing)
-    horizon = min(size.base**n, 64) if steps is None else steps
-    _check(size, length, horizon)
+    _check(size, length)
+    horizon = size.horizon(steps)
+    _check_steps(size, horizon)
     machines = count_machines(symbols, states)
     tapes = [tape for cells in range(length + 1) for tape in all_tapes(symbols, states, cells)]
     correct = violations = 0
@@ -133,19 +159,31 @@ def every_machine(
     return MachineReport(size, length, horizon, machines, len(tapes), runs, correct, violations, first)
 
 
-def _check(size: MachineSpace, length: int, steps: int) -> None:
-    check_packing(size.n, size.base, size.packing)
-    if min(size.symbols, size.states) < 1 or length < 0 or steps < 1:
+def _check(size: MachineSpace, length: int) -> None:
+    if min(size.symbols, size.states) < 1 or length < 0:
         raise ValueError(
-            f"symbols, states and steps must be at least 1 and the length at least 0, got "
-            f"{size.symbols}, {size.states}, {steps} and {length}"
+            f"symbols and states must be at least 1 and the length at least 0, got {size.symbols}, {size.states} and "
+            f"{length}"
         )
-    machines = count_machines(size.symbols, size.states)
+    few = size.symbols * size.states <= MOST_RULES  # the number of machines grows faster than any power
+    machines = count_machines(size.symbols, size.states) if few else MOST_MACHINES + 1
     if machines > MOST_MACHINES:
+        many = f"{machines:,}" if few else f"over {MOST_MACHINES:,}"
         raise ValueError(
-            f"there are {machines:,} machines with {size.symbols} symbols and {size.states} states: at "
+            f"there are {many} machines with {size.symbols} symbols and {size.states} states: at "
             f"most {MOST_MACHINES:,} can be run one by one; `verify` draws from larger ones"
         )
+    runs = machines * count_tapes(size.symbols, size.states, length)
+    if runs > MOST_RUNS:
+        raise ValueError(
+            f"{machines:,} machines on every tape of up to {length} cells are {runs:,} runs: at most {MOST_RUNS:,} are "
+            "made one by one; give a smaller --length, or draw some with `verify`"
+        )
+
+
+def _check_steps(size: MachineSpace, steps: int) -> None:
+    if steps < 1:
+        raise ValueError(f"{steps} steps leave nothing to check; give at least 1")
     if size.packing == "paper" and steps > size.base**size.n:
         raise ValueError(
             f"{steps} steps are beyond {size.base}**{size.n} = {size.base**size.n}, where clause 1 of the "

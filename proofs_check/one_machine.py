@@ -8,17 +8,15 @@ from typing import Any
 
 import numpy as np
 
-from proofs_check.exhaustive import MachineSpace, all_tapes
+from proofs_check.exhaustive import MachineSpace, all_tapes, count_tapes
 from proofs_check.programs import Predictions, first_errors
 from proofs_check.sampled import batched
 from proofs_check.shrink import Counterexample, counterexample
 from rasp.machines.machine import TuringMachine
 from rasp.machines.simulate import Tables, batch_traces, random_tapes, stack_tables
-from rasp.programs.turing import check_packing
 from rasp.progress import Progress
 
 MOST_TOKENS = 2_000_000  # run at a time
-MOST_TAPES = 1 << 22
 
 
 @dataclass(frozen=True)
@@ -109,14 +107,9 @@ def exhaust_machine(
     size = MachineSpace(len(machine.symbols), len(machine.states), n, packing)
     if length < 0:
         raise ValueError(f"the length is {length}; a tape has at least 0 cells")
-    total = sum(size.symbols**cells * (cells + 2) * size.states for cells in range(length + 1))
-    if total > MOST_TAPES:
-        raise ValueError(
-            f"{machine.name or 'this machine'} has {total:,} tapes of up to {length} cells: at most {MOST_TAPES:,} can "
-            "be run one by one; give a smaller --length, or draw some with `verify`"
-        )
+    total = count_tapes(size.symbols, size.states, length)
     groups = (np.array(list(all_tapes(size.symbols, size.states, cells))) for cells in range(length + 1))
-    horizon = min(size.base**n, 64) if steps is None else steps
+    horizon = size.horizon(steps)
     which = f"every tape of up to {length} cells, head and state"
     return _check(machine, size, groups, which, horizon, total, engine, program, progress)
 
@@ -132,7 +125,7 @@ def _check(
     program: str | Predictions | None,
     progress: Progress,
 ) -> TapeReport:
-    check_packing(size.n, size.base, size.packing)
+    size.horizon(steps)
     if steps < 1:
         raise ValueError(f"{steps} steps leave nothing to check; give at least 1")
     done = no_repeat = correct = violations = 0

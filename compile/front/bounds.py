@@ -13,7 +13,7 @@ import numpy as np
 
 from compile.errors import CompileError
 from rasp.engines.attention import map_arrays
-from rasp.scalar import Expr, arg, arguments, rebuild
+from rasp.scalar import ARGUMENTS, Expr, arg, arguments, rebuild
 
 MOST_COMBINATIONS = 2**18  # that are tried one by one
 
@@ -22,6 +22,8 @@ Set = tuple[int, ...]
 
 def values_taken(e: Expr, sets: Sequence[Set]) -> Set:
     """Every value `e` takes where argument i is one of `sets[i]`, and maybe others."""
+    if e.op in ARGUMENTS:
+        return tuple(sets[e.payload])
     if combinations(e, sets) <= MOST_COMBINATIONS:
         return tuple(np.unique(at_all(e, sorted(arguments(e)), sets)).tolist())
     if e.is_bool:

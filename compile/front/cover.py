@@ -17,6 +17,7 @@ from compile.front.bounds import at_all
 from rasp.scalar import Expr, arg, arguments, const, evaluate_int, substitute
 
 MOST_BOXES = 20_000  # of any one map
+MOST_SPLITS = 500_000  # values tried in search of them
 SMALL_TABLE = 4096  # combinations from which a function is split as a table instead of as an expression
 FEW = 3  # values an argument may have to be split on before all others
 
@@ -44,6 +45,7 @@ class _Splitting:
         self.domains = domains
         self.most = most
         self.known: dict[Expr, list[Box]] = {}
+        self.tried = 0
 
     def boxes(self, e: Expr) -> list[Box]:
         if e not in self.known:
@@ -69,6 +71,9 @@ class _Splitting:
         """What `e` becomes for each value of argument i; values that leave the same expression together."""
         groups: dict[Expr, set[int]] = {}
         others = [arg(j) for j in range(len(self.domains))]
+        self.tried += len(self.domains[i])
+        if self.tried > MOST_SPLITS:
+            raise TooManyBoxes(f"values too many to try, over {MOST_SPLITS:,}")
         for value in self.domains[i]:
             rest = substitute(e, [const(value) if j == i else other for j, other in enumerate(others)])
             groups.setdefault(rest, set()).add(value)

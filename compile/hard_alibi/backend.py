@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 
+from compile.errors import CompileError
 from compile.front.domains import Capacity
 from compile.front.record import record_program
 from compile.front.schedule import Placements
 from compile.hard_alibi.assemble import assemble
 from compile.hard_alibi.lower import Lowered, lower
+from compile.hard_alibi.network import MOST_COUNT, or_double
 from compile.source import Built, Source, check_flags, check_numbers
 
 
@@ -28,6 +30,11 @@ class HardAlibiOptions:
         check_numbers(self.dtype, self.activation)
         check_flags(check=self.check)
         Capacity(self.counts, self.positions)
+        if self.positions is not None and self.positions > MOST_COUNT[self.dtype]:
+            raise CompileError(
+                f"positions is {self.positions}, but {self.dtype} is good for {MOST_COUNT[self.dtype]}; ask for less"
+                f"{or_double(self.dtype)}"
+            )
 
 
 class HardAlibiBackend:

@@ -151,7 +151,7 @@ class Network:
         if score > MOST_SCORE[self.dtype]:
             raise CompileError(
                 f"{label}: scores up to {score:.0f} are needed to rank its values, more than {self.dtype} tells apart "
-                f"({MOST_SCORE[self.dtype]:.0f}); use fewer values{_or_double(self.dtype)}"
+                f"({MOST_SCORE[self.dtype]:.0f}); use fewer values{or_double(self.dtype)}"
             )
 
     # --- MLPs ---------------------------------------------------------------------------------------------------------
@@ -214,7 +214,7 @@ class Network:
         if most > MOST_COUNT[self.dtype]:
             raise CompileError(
                 f"{label}: counts up to {most} were asked for, but {self.dtype} is good for {MOST_COUNT[self.dtype]}; "
-                f"ask for less{_or_double(self.dtype)}"
+                f"ask for less{or_double(self.dtype)}"
             )
 
     def threshold(self, layer: int, mean: int, written: View, most: int, label: str) -> None:
@@ -225,7 +225,7 @@ class Network:
         if slope * max(abs(lowest), abs(highest)) > MOST_MEAN[self.dtype]:
             raise CompileError(
                 f"{label}: the mean of up to {most} values as large as {max(abs(lowest), abs(highest))} "
-                f"is too fine for {self.dtype}; ask for fewer{_or_double(self.dtype)}"
+                f"is too fine for {self.dtype}; ask for fewer{or_double(self.dtype)}"
             )
         silence = slope * (highest - lowest + 2) + 2  # no step rises on a start token
 
@@ -242,7 +242,7 @@ def _together(role: str, facts: Sequence[Fact]) -> Fact:
     return Fact(role, label, tuple(sorted({node for fact in facts for node in fact.nodes})))
 
 
-def _or_double(dtype: str) -> str:
+def or_double(dtype: str) -> str:
     return ", or use dtype='float64'" if dtype == "float32" else ""
 
 

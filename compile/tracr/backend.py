@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from importlib.util import find_spec
+from math import isqrt
 from typing import Any
 
 from compile.errors import CompileError
@@ -16,7 +17,7 @@ from compile.front.record import record_program
 from compile.front.schedule import Placements
 from compile.readings import View
 from compile.source import Built, Source, check_flags
-from compile.tracr.assemble import Assembled, assemble
+from compile.tracr.assemble import MOST_PARAMETERS, Assembled, assemble
 from compile.tracr.craft import Directions
 from compile.tracr.export import to_torch
 from compile.tracr.plan import TracrPlan, make_plan
@@ -24,6 +25,7 @@ from compile.transformer import Transformer
 from compile.transformer.annotations import Annotations, Register
 
 LONGEST = 256  # tokens, as in the paper-size models
+MOST_POSITIONS = isqrt(MOST_PARAMETERS)
 ROLES = {"input": "tokens", "width": "count", "indices": "count"}  # of registers; others hold values
 REFUSAL = (
     "a count ran over, or a token is none of the program's: this model was compiled to count to {counts} in inputs of "
@@ -47,6 +49,11 @@ class TracrOptions:
         if given is not None and (isinstance(given, bool) or not isinstance(given, int) or given < 1):
             raise CompileError(
                 f"positions (max_seq_len) is {given!r}; give the number of tokens of the longest input, from 1 on"
+            )
+        if given is not None and given > MOST_POSITIONS:
+            raise CompileError(
+                f"positions (max_seq_len) is {given}: each is a direction of its own, so their embedding alone has "
+                f"{given:,} x {given:,} weights; give at most {MOST_POSITIONS:,}"
             )
         Capacity(self.counts, given)
 

@@ -16,6 +16,25 @@ from rasp.machines.tape import eos
 
 Traces = npt.NDArray[Any]
 Positions = npt.NDArray[np.int64]
+WIDE = 128  # tokens of a tape from which on grams are looked up: fewer are compared with each other in less time
+
+
+def check_gram(n: int, base: int) -> None:
+    """Refuse grams that do not fit the 63 bits in which they are compared here."""
+    if n >= 63 or base ** (n + 1) > 2**63:
+        raise OverflowError(
+            f"n = {n} does not fit: the theorem's criterion compares {n + 1} of {base} token ids as one number of 63 "
+            "bits; give a smaller n"
+        )
+
+
+def slots_for(tokens: int) -> int:
+    """Of a memory for so many keys: a power of two, at most half of it taken."""
+    return 1 << (2 * tokens).bit_length()
+
+
+def _memory(tokens: int, columns: int) -> npt.NDArray[np.int64]:
+    return np.zeros((slots_for(tokens), columns), dtype=np.int64)
 
 
 def steps_of(positions: Positions, width: int) -> Positions:
@@ -26,15 +45,17 @@ def steps_of(positions: Positions, width: int) -> Positions:
 def wrong_by_repeat(traces: Traces, width: int, n: int, base: int) -> Positions:
     """Where each run first goes wrong because a tape it writes repeats an (n+1)-gram."""
     out = np.empty(len(traces), dtype=np.int64)
-    _wrong_by_repeat(traces, width, base, base**n, out)
+    if width < WIDE:
+        _wrong_by_repeat(traces, width, base, base**n, out)
+    else:
+        _wrong_by_repeat_wide(traces, width, base, base**n, _memory(width, 3), out)
     return out
 
 
 def wrong_by_key(traces: Traces, width: int, n: int, base: int) -> Positions:
     """Where each run first goes wrong with the paper's packing, by the exact criterion: repeats and colliding keys."""
     out = np.empty(len(traces), dtype=np.int64)
-    size = 1 << (2 * traces.shape[1]).bit_length()
-    memory = np.zeros((size, 3), dtype=np.int64)  # key, largest value, which trace wrote it
+    memory = _memory(traces.shape[1], 3)  # key, largest value, which trace wrote it
     _wrong_by_key(traces, width, base, base**n, memory, out)
     return out
 
@@ -50,10 +71,8 @@ def repeats_literally(traces: Traces, width: int, size: int, base: int) -> tuple
     """The paper's wording: the first tape (0 included) that repeats a gram of `size` tokens; and whether the whole
     text up to the end does (1 or -1), its first repeat anywhere, across tapes."""
     per_tape, anywhere = np.empty((2, len(traces)), dtype=np.int64)
-    slots = 1 << (2 * traces.shape[1]).bit_length()
-    _repeats_literally(
-        traces, width, base ** (size - 1), base, size, np.zeros((slots, 2), dtype=np.int64), per_tape, anywhere
-    )
+    of_tape, of_text = _memory(width if width >= WIDE else 0, 2), _memory(traces.shape[1], 2)
+    _repeats_literally(traces, width, base ** (size - 1), base, size, of_tape, of_text, per_tape, anywhere)
     return per_tape, anywhere
 
 
@@ -78,6 +97,33 @@ def _wrong_by_repeat(traces, width, base, top, out):  # type: ignore[no-untyped-
                 out[b] = start + _first_outbid(now, tape, width)
                 break
             now, before = before, now
+
+
+@compiled
+def _wrong_by_repeat_wide(traces, width, base, top, memory, out):  # type: ignore[no-untyped-def]
+    grams, stamp = np.zeros(width, np.int64), 0
+    for b in range(len(traces)):
+        out[b] = -1
+        for start in range(width + 1, traces.shape[1], width + 1):
+            tape, stamp = traces[b, start : start + width + 1], stamp + 1
+            _grams(tape, width, base, top, grams)
+            at = _first_outbid_wide(grams, tape, width, memory, stamp)
+            if at >= 0:
+                out[b] = start + at
+                break
+
+
+@compiled
+def _first_outbid_wide(grams, tape, width, memory, stamp):  # type: ignore[no-untyped-def]
+    """As `_first_outbid`, or -1: of every gram the largest token after it is remembered."""
+    for j in range(width):
+        at = _slot(memory, grams[j], stamp)
+        if memory[at, 2] != stamp or memory[at, 1] < tape[j + 1]:
+            memory[at, 0], memory[at, 1], memory[at, 2] = grams[j], tape[j + 1], stamp
+    for j in range(width):
+        if memory[_slot(memory, grams[j], stamp), 1] > tape[j + 1]:
+            return j
+    return -1
 
 
 @compiled
@@ -146,17 +192,31 @@ def _marker_steps(traces, width, first_state, out):  # type: ignore[no-untyped-d
 
 
 @compiled
-def _repeats_literally(traces, width, top, base, size, memory, per_tape, anywhere):  # type: ignore[no-untyped-def]
-    grams = np.zeros(width, np.int64)
+def _has_twins(grams, first, width, memory, stamp):  # type: ignore[no-untyped-def]
+    """Whether a gram stands twice from `first` on; looked up if there is a memory for that."""
+    for j in range(first, width):
+        if len(memory) > 2:
+            at = _slot(memory, grams[j], stamp)
+            if memory[at, 1] == stamp:
+                return True
+            memory[at, 0], memory[at, 1] = grams[j], stamp
+        else:
+            for i in range(first, j):
+                if grams[i] == grams[j]:
+                    return True
+    return False
+
+
+@compiled
+def _repeats_literally(traces, width, top, base, size, of_tape, memory, per_tape, anywhere):  # type: ignore[no-untyped-def]
+    grams, stamp = np.zeros(width, np.int64), 0
     for b in range(len(traces)):
         per_tape[b] = anywhere[b] = -1
         for start in range(0, traces.shape[1], width + 1):
             _grams(traces[b, start:], width, base, top, grams)
-            if per_tape[b] < 0:
-                for j in range(size - 1, width):
-                    for i in range(size - 1, j):
-                        if grams[i] == grams[j]:
-                            per_tape[b] = start // (width + 1)
+            stamp += 1
+            if per_tape[b] < 0 and _has_twins(grams, size - 1, width, of_tape, stamp):
+                per_tape[b] = start // (width + 1)
             for j in range(size - 1, width if anywhere[b] < 0 else 0):
                 at = _slot(memory, grams[j], b + 1)
                 if memory[at, 1] == b + 1:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field, fields
 from typing import Any
 
+from proofs_check.sampled.batched import check_gram, slots_for
 from proofs_check.sampled.intervals import clopper_pearson
 from proofs_check.shrink import Counterexample
 from rasp.machines.machine import TuringMachine
@@ -51,6 +52,17 @@ class Sweep:
         return self.bound is None or self.steps <= self.bound
 
     @property
+    def longest_run(self) -> int:
+        """Tokens."""
+        return (self.longest + 4) * (self.steps + 1)
+
+    @property
+    def bytes_of_a_run(self) -> int:
+        """What a process holds at least: the text, and memories of the program, of grams and, if needed, of keys."""
+        columns = 2 + 2 + (0 if self.within_bound else 3)
+        return 8 * (self.longest_run + columns * slots_for(self.longest_run))
+
+    @property
     def chunks(self) -> int:
         return -(-self.machines // self.chunk)
 
@@ -81,7 +93,7 @@ class Sweep:
             raise ValueError(f"{self.steps} steps were asked for: at least one is needed")
         if not 1 <= self.shortest <= self.longest:
             raise InvalidTape(f"length {self.shortest} to {self.longest}: expected 1 <= shortest <= longest")
-        tokens = (self.longest + 4) * (self.steps + 1)
+        tokens = self.longest_run
         if tokens > LONGEST_RUN:
             raise InvalidTape(
                 f"{self.longest} cells for {self.steps} steps are {tokens:,} tokens a run: at most "
@@ -90,6 +102,7 @@ class Sweep:
         if self.machines > 10**12:
             raise ValueError(f"{self.machines} machines would take years: expected at most 10**12")
         check_packing(self.n, self.base, self.packing, tokens)
+        check_gram(self.n, self.base)
 
 
 @dataclass

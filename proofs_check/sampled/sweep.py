@@ -23,6 +23,7 @@ from proofs_check.sampled.pool import Pool, available_cores, open_pool
 from proofs_check.sampled.report import CHUNK, Report, Sweep, Tally
 from proofs_check.shrink import counterexample
 from rasp.machines.simulate import batch_traces, random_tables, random_tapes
+from rasp.memory import need_memory
 from rasp.progress import Progress
 
 MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
@@ -91,6 +92,8 @@ def run_sweep(
     """The same of a sweep that is written down already; `program` is the function that it names, if it names one."""
     sweep.check()
     count = check_workers(workers, sweep.machines, engine, dask)
+    what = f"a run of {sweep.longest_run:,} tokens in each of {count} processes"
+    need_memory(what, sweep.bytes_of_a_run * count, "give shorter tapes, fewer steps or fewer --workers")
     if sweep.program.startswith("__main__:") and (count > 1 or dask or pool):
         raise ValueError(f"program {sweep.program} is unknown to other processes: put it in a module, or use 1 worker")
     work = partial(run_chunk, sweep, engine, program)

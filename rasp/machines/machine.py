@@ -30,6 +30,7 @@ from rasp.machines.validation import (
     parts_of,
     show,
 )
+from rasp.memory import need_memory
 from rasp.scalar import Table
 
 __all__ = ["Configuration", "InvalidMachine", "InvalidTape", "RunResult", "TuringMachine", "bos", "empt", "eos", "sep"]
@@ -305,7 +306,9 @@ class TuringMachine:
         """`tape_0 sep tape_1 sep .. tape_steps sep`; ends early with the first tape in a final state."""
         start = tapes.as_tokens(tape)
         head = tapes.find_head(self, start)
-        rows = np.empty((check_count("steps", steps) + 1, len(start) + 1), dtype=np.int64)
+        size = 8 * (check_count("steps", steps) + 1) * (len(start) + 1)
+        need_memory(f"a text of {steps} steps", size, "ask for fewer")
+        rows = np.empty((steps + 1, len(start) + 1), dtype=np.int64)
         rows[0] = [*start, sep]
         for t in range(steps):
             if int(rows[t, head]) in self.final_tokens:
@@ -341,10 +344,13 @@ class TuringMachine:
         after = tuple(tape.get(i, self.blank) for i in range(left, right + 1))
         return RunResult(done, now in self.final, now, after, head, left, right, self.blank)
 
-    def with_room(self, tape: Iterable[SupportsIndex], steps: int) -> list[int]:
-        """The tape with the fewest blanks added on either side for `steps` steps without touching an end."""
+    def with_room(self, tape: Iterable[SupportsIndex], steps: int, ran: RunResult | None = None) -> list[int]:
+        """The tape with the fewest blanks added on either side for `steps` steps without touching an end.
+
+        `ran` is what `run` says of these steps, if that is known already.
+        """
         given = self.decode(tape)
-        ran = self.run(given.cells, given.head, steps, given.state)
+        ran = ran or self.run(given.cells, given.head, steps, given.state)
         before, after = -ran.left, ran.right + 1 - len(given.cells)
         cells = [self.blank] * before + list(given.cells) + [self.blank] * after
         return self.encode(cells, given.head + before, given.state)

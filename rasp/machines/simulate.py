@@ -17,6 +17,7 @@ from rasp.machine_code import compiled
 from rasp.machines.machine import RunResult, TuringMachine, default_names
 from rasp.machines.tape import MARKERS, InvalidTape, bos, eos, sep
 from rasp.machines.validation import InvalidMachine, check_count, check_size
+from rasp.memory import free_bytes, need_memory
 
 IntArray = npt.NDArray[Any]
 
@@ -41,7 +42,9 @@ def batch_traces(next_state: IntArray, next_symbol: IntArray, move: IntArray, ta
     tapes = np.ascontiguousarray(tapes)
     _check_batch(tables, tapes)
     count, width = tapes.shape
-    out = np.empty((count, check_count("steps", steps) + 1, width + 1), dtype=tapes.dtype)
+    size = count * (check_count("steps", steps) + 1) * (width + 1) * tapes.itemsize
+    need_memory(f"{count:,} texts of {steps} steps", size, "ask for fewer steps, or fewer at a time")
+    out = np.empty((count, steps + 1, width + 1), dtype=tapes.dtype)
     bad = _batch_kernel(tables[0], tables[1], tables[2], tapes, out)
     if bad >= 0:
         raise InvalidTape(
@@ -70,14 +73,28 @@ def stack_tables(machines: Sequence[TuringMachine]) -> Tables:
     return Tables(*map(np.stack, zip(*stacked, strict=True)))
 
 
-def trace(machine: TuringMachine, tape: Iterable[SupportsIndex], steps: int) -> npt.NDArray[np.int64]:
-    """What `machine.trace` returns, for long runs."""
+def trace(
+    machine: TuringMachine, tape: Iterable[SupportsIndex], steps: int, bytes_per_token: int = 8
+) -> npt.NDArray[np.int64]:
+    """What `machine.trace` returns, for long runs; refused if the steps before its halt do not fit into memory."""
     start = np.array(machine.check_tape(tape), dtype=np.int64)
-    final = np.zeros(machine.base, dtype=np.bool_)
-    final[list(machine.final_tokens)] = True
-    out = np.empty((check_count("steps", steps) + 1, len(start) + 1), dtype=np.int64)
+    final = _final(machine)
+    fitting = max(1, free_bytes() // (bytes_per_token * (len(start) + 1)) - 1)
+    if check_count("steps", steps) > fitting:
+        done = _count_kernel(*_packed(machine), final, start, fitting)
+        size = bytes_per_token * (steps + 1) * (len(start) + 1)
+        if done == fitting:
+            need_memory(f"a run of {steps} steps on {len(start) - 3} cells", size, "ask for fewer steps")
+        steps = done
+    out = np.empty((steps + 1, len(start) + 1), dtype=np.int64)
     rows = _trace_kernel(*_packed(machine), final, start, out)
     return out[:rows].ravel()
+
+
+def _final(machine: TuringMachine) -> npt.NDArray[np.bool_]:
+    final = np.zeros(machine.base, dtype=np.bool_)
+    final[list(machine.final_tokens)] = True
+    return final
 
 
 def _packed(machine: TuringMachine) -> tuple[npt.NDArray[np.int64], int]:
@@ -163,6 +180,29 @@ def _trace_kernel(packed, bits, final, start, out):  # type: ignore[no-untyped-d
     return len(out)
 
 
+@compiled
+def _count_kernel(packed, bits, final, start, steps):  # type: ignore[no-untyped-def]
+    """How many steps there are before a final state, at most `steps`; nothing is written down."""
+    tape, head = start.copy(), 1
+    while packed[tape[head], bos] & ((1 << bits) - 1) == 0:
+        head += 1
+    state, under = tape[head], tape[head - 1]
+    for t in range(steps):
+        if final[state]:
+            return t
+        rule = packed[state, under]
+        state, write = rule & ((1 << bits) - 1), rule >> (bits + 1)
+        if (rule >> bits) & 1:
+            under = tape[head + 1]
+            tape[head - 1], tape[head], tape[head + 1] = write, under, state
+            head += 1
+        else:
+            under = tape[head - 2]
+            tape[head - 1], tape[head] = state, write
+            head -= 1
+    return steps
+
+
 # --- runs on an endless tape ------------------------------------------------------------------------------------------
 
 
@@ -172,8 +212,7 @@ def run(
     """What `machine.run` returns, for long runs."""
     given = np.array([machine.symbol_token(name) for name in cells], dtype=np.int64)
     now = machine.start_token if state is None else machine.state_token(state)
-    final = np.zeros(machine.base, dtype=np.bool_)
-    final[list(machine.final_tokens)] = True
+    final = _final(machine)
     left, right, done = min(head, 0), max(head, len(given) - 1), 0
     origin = 64 - left
     tape = np.full(origin + right + 65, machine.blank_token, dtype=np.int64)
@@ -184,6 +223,7 @@ def run(
         if final[place[0]] or done == steps:
             break
         room = len(tape)
+        need_memory(f"a tape of {3 * room:,} cells, reached after {done:,} steps,", 24 * room, "ask for fewer steps")
         tape = np.pad(tape, room, constant_values=machine.blank_token)
         place[1:] += room
         origin += room
