@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from experiments.files import check_folder
+from experiments.files import output_folder
 from experiments.machines import read_machine
 from experiments.programs import is_program
 from experiments.versions import versions
@@ -98,13 +98,13 @@ class Compilation:
 def run_compilation(request: CompilationRequest) -> Compilation:
     from experiments.devices import use_threads
 
-    check_folder(request.output)
     use_threads(request.threads)
-    started = time.perf_counter()
-    model = _compiled_program(request) if request.is_program else _compiled_machine(request)
-    seconds = time.perf_counter() - started
-    if request.output is not None:
-        model.save_pretrained(request.output)
+    with output_folder(request.output):
+        started = time.perf_counter()
+        model = _compiled_program(request) if request.is_program else _compiled_machine(request)
+        seconds = time.perf_counter() - started
+        if request.output is not None:
+            model.save_pretrained(request.output)
     return Compilation(request, model, seconds)
 
 

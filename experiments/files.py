@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -66,17 +66,21 @@ def need_output(path: Path | None, suffixes: Sequence[str] = ()) -> None:
         raise ValueError(f"cannot write {str(path)!r}: it is a folder, or its folder is missing or not writable")
 
 
-def need_folder(folder: Path | None) -> None:
-    """Make it, or refuse it before the work is done, not after it."""
-    check_folder(folder)
-    if folder is not None:
-        folder.mkdir(parents=True, exist_ok=True)
-
-
-def check_folder(folder: Path | None) -> None:
-    """Refuse a folder that cannot be made or written into; nothing is made yet."""
+@contextmanager
+def output_folder(folder: Path | None) -> Iterator[None]:
+    """Make a folder, or refuse it, before the work is done; if nothing comes of the work, it is not left behind."""
     if folder is None:
+        yield
         return
-    above = next(path for path in (folder.absolute(), *folder.absolute().parents) if path.exists())
-    if not above.is_dir() or not os.access(above, os.W_OK):
-        raise ValueError(f"cannot write into {str(folder)!r}: {above} is not a folder, or not writable")
+    above = [path for path in (folder.absolute(), *folder.absolute().parents) if path.exists()]
+    if not above[0].is_dir() or not os.access(above[0], os.W_OK):
+        raise ValueError(f"cannot write into {str(folder)!r}: {above[0]} is not a folder, or not writable")
+    made = [path for path in (folder.absolute(), *folder.absolute().parents) if path not in above]
+    folder.mkdir(parents=True, exist_ok=True)
+    try:
+        yield
+    except BaseException:
+        with suppress(OSError):  # where something is in it, it stays
+            for path in made:
+                path.rmdir()
+        raise

@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
-from rasp.files import write_whole
+from rasp.files import save_figure, write_whole
 from rasp.layout import Layout, Point, layered
 
 SUFFIXES = (".svg", ".png", ".pdf", ".dot")
@@ -61,7 +61,7 @@ def draw_graph(graph: Drawable, path: str | os.PathLike[str]) -> None:
         if suffix == ".dot":
             write_whole(path, to_dot(graph))
         else:
-            _figure(graph).savefig(path, metadata={"Date": None} if suffix == ".svg" else None)
+            save_figure(_figure(graph), path, metadata={"Date": None} if suffix == ".svg" else None)
     except OSError as error:
         raise ValueError(f"cannot write {str(path)!r}: {error.strerror or error}") from error
 

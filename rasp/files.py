@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
+from typing import Any
 
 
 class FileTooLarge(ValueError):
@@ -22,13 +25,27 @@ def read_whole(path: str | os.PathLike[str], most: int) -> bytes:
     return data
 
 
-def write_whole(path: str | os.PathLike[str], data: str | bytes) -> None:
-    """Beside the old file, which it then replaces: a full disk or a crash leaves what was there."""
+@contextmanager
+def becoming(path: str | os.PathLike[str]) -> Iterator[Path]:
+    """Another name to write to, which becomes `path` when all is written: a full disk, a crash or Ctrl-C leaves what
+    was there."""
     target = Path(path)
     partial = target.with_name(f"{target.name}.partial")
     try:
-        partial.write_bytes(data.encode() if isinstance(data, str) else data)
+        yield partial
         os.replace(partial, target)
-    except OSError:
+    finally:
         partial.unlink(missing_ok=True)
-        raise
+
+
+def write_whole(path: str | os.PathLike[str], data: str | bytes) -> Path:
+    with becoming(path) as partial:
+        partial.write_bytes(data.encode() if isinstance(data, str) else data)
+    return Path(path)
+
+
+def save_figure(figure: Any, path: str | os.PathLike[str], **options: Any) -> Path:
+    """A figure of matplotlib, in the format of its suffix."""
+    with becoming(path) as partial:
+        figure.savefig(partial, format=Path(path).suffix[1:], **options)
+    return Path(path)

@@ -21,9 +21,9 @@ from experiments.cli import main
 from experiments.comparison import report, study
 from experiments.comparison.findings import findings, headline
 from experiments.comparison.summary import as_markdown, families, learned_of, shares, summary_table
-from experiments.comparison.writing import becoming
 from experiments.evaluation.shipped import FOLDER
 from rasp import TuringMachine
+from rasp.files import becoming
 from rasp.formats.json import to_json
 
 SECTIONS = [

@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rasp.files import save_figure
+
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
@@ -121,4 +123,4 @@ def _short(name: str) -> str:
 def _save(figure: Any, path: Path) -> None:
     if path.suffix.lower() not in SUFFIXES:
         raise ValueError(f"cannot draw to {str(path)!r}: the name must end in one of {', '.join(SUFFIXES)}")
-    figure.savefig(path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)
+    save_figure(figure, path, dpi=200, metadata={"Date": None} if path.suffix == ".svg" else None)

@@ -7,7 +7,8 @@ import math
 import os
 import re
 import shutil
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol, TypeVar
 
@@ -63,13 +64,31 @@ def save_weights_and_config(model: Saved, folder: Path, stored: str | None = Non
     tensors = {name: t.detach().to("cpu", dtype).contiguous() for name, t in model.state_dict().items()}
     need_finite(tensors, f"this model, as {stored or model.config.dtype},")
     stored_arrays = with_nonzeros({name: t.numpy() for name, t in tensors.items()})
-    save_file(stored_arrays, folder / f"{WEIGHTS}.partial", metadata={"format": "pt"})
     values = {**model.config.to_dict(), **FORMAT, **({STORED: stored} if stored else {})}
-    sums = dict(zip(SUMS, (sum_of_file(folder / f"{WEIGHTS}.partial"), sum_of_config(values)), strict=True))
-    (folder / f"{CONFIG}.partial").write_text(json.dumps({**values, **sums}, indent=1, sort_keys=True) + "\n")
-    shutil.copymode(folder / f"{CONFIG}.partial", folder / f"{WEIGHTS}.partial")  # safetensors' own is 0600
-    for name in (WEIGHTS, CONFIG):  # a crash before this leaves the old files, one in between is caught by the sum
-        os.replace(folder / f"{name}.partial", folder / name)
+    weights, config = (folder / f"{name}.partial" for name in (WEIGHTS, CONFIG))
+    try:
+        with system_errors(weights):
+            save_file(stored_arrays, weights, metadata={"format": "pt"})
+        sums = dict(zip(SUMS, (sum_of_file(weights), sum_of_config(values)), strict=True))
+        config.write_text(json.dumps({**values, **sums}, indent=1, sort_keys=True) + "\n")
+        shutil.copymode(config, weights)  # safetensors' own is 0600
+        os.replace(weights, folder / WEIGHTS)  # a crash before this leaves the old files,
+        os.replace(config, folder / CONFIG)  # one before this is caught by the sum
+    finally:
+        for partial in (weights, config):
+            partial.unlink(missing_ok=True)
+
+
+@contextmanager
+def system_errors(path: Path) -> Iterator[None]:
+    """A full disk is the same error in whatever language a file was written."""
+    try:
+        yield
+    except SafetensorError as error:
+        code = re.search(r"code: (\d+)", str(error))
+        if code is None:
+            raise OSError(f"{path} cannot be written ({error})") from None
+        raise OSError(int(code[1]), os.strerror(int(code[1])), str(path)) from None
 
 
 # -------------------------------------------------------------------------------------------------- loading

@@ -21,6 +21,7 @@ from compile.transformer.decoding import TOKENS_AT_ONCE, Decoder
 from compile.transformer.engines import LONG_TEXT, MANY_TOKENS, sparse_engine, through_torch
 from compile.transformer.model import Model
 from compile.transformer.streaming import TokenStream
+from rasp.files import write_whole
 
 if TYPE_CHECKING:
     from compile.sparse import SparseEngine
@@ -37,6 +38,7 @@ class SummaryRow(NamedTuple):
     role: str  # of `annotations`; "" in a learned model
 
 
+CARD_FILE = "README.md"
 CARD = """---
 {{ card_data }}
 ---
@@ -268,9 +270,16 @@ class Transformer(Model, PyTorchModelHubMixin, library_name="turing-programs", m
         return rows
 
     def save_pretrained(self, save_directory: str | Path, **options: object) -> str | None:
-        """Write model.safetensors and config.json; nothing is touched if the weights are not fit to be saved."""
-        saving.need_finite(self.state_dict(), "the model")
-        return super().save_pretrained(save_directory, **options)  # type: ignore[arg-type]  # the mixin's own
+        """Write model.safetensors, config.json and a card; what is there is replaced when the new files are whole."""
+        if options.get("push_to_hub"):
+            saving.need_finite(self.state_dict(), "the model")
+            return super().save_pretrained(save_directory, **options)  # type: ignore[arg-type]  # the mixin's own
+        folder = Path(save_directory)
+        folder.mkdir(parents=True, exist_ok=True)
+        saving.save_weights_and_config(self, folder)
+        if not (folder / CARD_FILE).exists():
+            write_whole(folder / CARD_FILE, str(self.generate_model_card()))
+        return None
 
     def _save_pretrained(self, save_directory: Path) -> None:
         saving.save_weights_and_config(self, save_directory)

@@ -35,10 +35,10 @@ def onnx(model: ModelArgument, output: OutputOption, json: JsonOption = False) -
 def hugging_face(model: ModelArgument, output: OutputOption, json: JsonOption = False) -> None:
     """A folder for AutoModelForCausalLM and AutoTokenizer, after `import compile.doors.hugging_face`."""
     from compile.doors import save_for_hugging_face
-    from experiments.files import need_folder
+    from experiments.files import output_folder
 
-    need_folder(output)
-    save_for_hugging_face(_load(model), output)
+    with output_folder(output):
+        save_for_hugging_face(_load(model), output)
     _done(model, output, json, ("torch", "transformers", "tokenizers"))
 
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.common import JsonOption, print_json, print_verdict, screen, stage_bar, versions
-from experiments.files import need_folder
+from experiments.files import output_folder
 
 if TYPE_CHECKING:
     from rich.table import Table
@@ -113,8 +113,7 @@ def theorem(
 
     from proofs_check import theorem_page
 
-    need_folder(output)
-    with Console(stderr=True).status("gathering evidence") as status:
+    with output_folder(output), Console(stderr=True).status("gathering evidence") as status:
         page = theorem_page(output, quick=not full, progress=lambda what: status.update(what))
     if json:
         print_json({**page.to_json(), "versions": versions()})

@@ -54,12 +54,11 @@ def _list(names: Sequence[str], json: bool) -> None:
 
 
 def _write(folder: Path, names: Sequence[str], json: bool) -> None:
-    from experiments.files import need_folder
+    from experiments.files import output_folder
     from experiments.zoo.building import build_zoo
 
-    need_folder(folder)
     done: dict[str, dict[str, Any]] = {}
-    with progress_bar("models", len(names)) as tell:
+    with output_folder(folder), progress_bar("models", len(names)) as tell:
         for name, manifest in build_zoo(folder, names):
             done[name] = manifest
             tell(len(done), len(names))

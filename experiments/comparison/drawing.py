@@ -6,7 +6,6 @@ import io
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from pathlib import Path
 from typing import Any
 
 from compile.markup import Markup, markup
@@ -28,7 +27,6 @@ from experiments.comparison.summary import (
     times_of,
     words_of,
 )
-from experiments.comparison.writing import becoming
 
 # Told apart by colour-blind readers, and by lightness alone. report.css has the same names for light and dark.
 COLOURS = {
@@ -257,10 +255,3 @@ def as_svg(figure: Any, prefix: str, description: str) -> Markup:
     width = figure.get_figwidth() * PIXELS
     start = markup('<svg role="img" aria-label="{}" style="max-width: {:.0f}px" ', description, width)
     return Markup(start + svg.removeprefix("<svg "))  # matplotlib has escaped what it was given
-
-
-def save_figure(figure: Any, path: Path) -> Path:
-    """As a picture on white, for a README."""
-    with becoming(path) as partial:
-        text_only(figure).savefig(partial, dpi=160, facecolor="white", format=path.suffix[1:])
-    return path

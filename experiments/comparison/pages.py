@@ -12,9 +12,9 @@ import numpy as np
 from compile.playground import PAGE, Sizes, machine_link
 from compile.transformer import Transformer
 from experiments.comparison.measure import Comparison
-from experiments.comparison.writing import write_whole
 from experiments.inspections import inspect_scene, machine_scene, write_live_page
 from rasp import TuringMachine
+from rasp.files import write_whole
 
 FOLDER = "pages"
 PREFERRED = ("lean", "hard_alibi", "tracr")  # few heads are easier to read
@@ -36,6 +36,7 @@ def write_pages(
         scene = machine_scene(found.machine, tape, 1, f"{name}: {title}")
         names = (f"{backend} n={n}", f"learned {name}")
         page = inspect_scene(models[backend, n], scene, learned, names if learned is not None else names[:1])
+        (folder / FOLDER).mkdir(exist_ok=True)
         write_whole(folder / file, page.html)
         live = live_link(found.machine, tape)
         written.append({"file": file, "title": title, "length": len(tape) - 3, "compiled": names[0], "live": live})

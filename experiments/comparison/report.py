@@ -11,11 +11,11 @@ from string import Template
 from typing import Any
 
 from compile.markup import Markup, joined, markup, shown
-from experiments.comparison.drawing import accuracy_figure, save_figure
+from experiments.comparison.drawing import accuracy_figure, text_only
 from experiments.comparison.findings import findings, headline
 from experiments.comparison.sections import about, accuracy, costs, difficulty, errors, heads, problems, training
 from experiments.comparison.summary import Results
-from experiments.comparison.writing import write_whole
+from rasp.files import save_figure, write_whole
 
 RESULTS = "results.json"
 PAGE = "report.html"
@@ -76,7 +76,9 @@ def write_results(results: Results, folder: Path) -> Results:
 def write_report(results: Results, folder: Path) -> list[Path]:
     """The page and the figure for a README."""
     page = write_whole(folder / PAGE, render(results))
-    return [page, save_figure(accuracy_figure(results), folder / FIGURE)]
+    (folder / FIGURE).parent.mkdir(exist_ok=True)
+    figure = text_only(accuracy_figure(results))
+    return [page, save_figure(figure, folder / FIGURE, dpi=160, facecolor="white")]  # on white, for a README
 
 
 def rounded(value: Any) -> Any:

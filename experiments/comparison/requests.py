@@ -15,7 +15,7 @@ from experiments.comparison.tasks.subjects import TaskSettings, TaskSubject, lea
 from experiments.devices import use_threads
 from experiments.evaluation.checkpoints import load_checkpoint
 from experiments.evaluation.shipped import find
-from experiments.files import need_folder, read_json
+from experiments.files import output_folder, read_json
 from experiments.machines import read_machine
 from experiments.shapes import Misshapen
 from experiments.tasks import TuringPaper, TuringRasp
@@ -115,31 +115,31 @@ def run_comparison(request: ComparisonRequest, progress: Progress = lambda *_: N
     if task is not None:
         return run_task_comparison(request, task, folder, progress)
     subjects, settings = request.subjects, request.settings
-    need_folder(folder)
-    results = study(
-        subjects,
-        settings,
-        folder=folder,
-        workers=request.workers or min(available_cores(), MOST_WORKERS),
-        threads=request.threads,
-        command=request.command,
-        versions=versions("torch"),
-        progress=progress,
-    )
-    return WrittenComparison(results, write_page(write_results(results, folder), folder))  # first the numbers
+    with output_folder(folder):
+        results = study(
+            subjects,
+            settings,
+            folder=folder,
+            workers=request.workers or min(available_cores(), MOST_WORKERS),
+            threads=request.threads,
+            command=request.command,
+            versions=versions("torch"),
+            progress=progress,
+        )
+        return WrittenComparison(results, write_page(write_results(results, folder), folder))  # first the numbers
 
 
 def run_task_comparison(
     request: ComparisonRequest, task: TaskSubject, folder: Path, progress: Progress
 ) -> WrittenComparison:
     settings = request.task_settings
-    need_folder(folder)
-    results = study_task(
-        task, settings, folder=folder, command=request.command, versions=versions("torch"), progress=progress
-    )
-    kept = write_results(results, folder)
-    forget_unfinished(folder)
-    return WrittenComparison(kept, write_page(kept, folder))
+    with output_folder(folder):
+        results = study_task(
+            task, settings, folder=folder, command=request.command, versions=versions("torch"), progress=progress
+        )
+        kept = write_results(results, folder)
+        forget_unfinished(folder)
+        return WrittenComparison(kept, write_page(kept, folder))
 
 
 def is_machine_run(folder: Path) -> bool:
@@ -150,8 +150,8 @@ def is_machine_run(folder: Path) -> bool:
 def write_page(results: dict[str, Any], folder: Path | None) -> Path | None:
     if folder is None:
         return None
-    need_folder(folder)
-    return write_report(results, folder)[0]
+    with output_folder(folder):
+        return write_report(results, folder)[0]
 
 
 def read_results(path: Path, given: bool) -> dict[str, Any]:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from experiments.evaluation.results import Result
+from rasp.files import save_figure
 
 
 @dataclass(frozen=True)
@@ -119,6 +120,6 @@ def _save(figure: Any, axes: Any, path: Path) -> Path:
 
     if axes.get_legend_handles_labels()[0]:
         axes.legend(fontsize="small")
-    figure.savefig(path, dpi=150)
+    save_figure(figure, path, dpi=150)
     plt.close(figure)
     return path

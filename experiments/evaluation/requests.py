@@ -15,7 +15,7 @@ from experiments.evaluation.evaluate import EXAMPLES, evaluate
 from experiments.evaluation.figures import FIGURES, Figure, draw
 from experiments.evaluation.results import Result, band
 from experiments.evaluation.shipped import FOLDER, find, keep_results, kept_results, shipped, shipping
-from experiments.files import need_folder, write_json
+from experiments.files import output_folder, write_json
 from experiments.models import use_precision
 from experiments.versions import versions
 from rasp.progress import Progress
@@ -79,9 +79,13 @@ class Evaluation:
 
 
 def run_evaluation(request: EvaluationRequest, progress: Progress = lambda *_: None) -> Evaluation:
+    with output_folder(request.output):
+        return _evaluation(request, progress)
+
+
+def _evaluation(request: EvaluationRequest, progress: Progress) -> Evaluation:
     use_threads(request.threads)
     device, folders = choose_device(request.device), request.folders
-    need_folder(request.output)
     results: list[Result] = []
     trained: dict[str, int] = {}
     with shipping(folders[0], request.ship) if request.ship is not None else nullcontext() as staged:
@@ -146,16 +150,16 @@ class DrawnFigure:
 def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> DrawnFigure:
     """One of the paper's figures, from the checkpoints that are shipped, or from what is kept of their results."""
     figure = find_figure(request.name)
-    need_folder(request.output)
-    if request.again:
-        measured = measure_figure(request, figure, progress)
-        results, about = measured.results, measured.report
-    else:
-        results = kept_for(request.name, figure)
-        about = {"results": [r.to_dict() for r in results], "kept": True, "versions": versions()}
-    files = draw(results, request.output)
-    report = {"figure": request.name, "about": figure.about, **about}
-    write_json(request.output / "results.json", report)
+    with output_folder(request.output):
+        if request.again:
+            measured = measure_figure(request, figure, progress)
+            results, about = measured.results, measured.report
+        else:
+            results = kept_for(request.name, figure)
+            about = {"results": [r.to_dict() for r in results], "kept": True, "versions": versions()}
+        files = draw(results, request.output)
+        report = {"figure": request.name, "about": figure.about, **about}
+        write_json(request.output / "results.json", report)
     return DrawnFigure(figure.about, [*files, request.output / "results.json"], report)
 
 

@@ -16,6 +16,7 @@ from compile.transformer.saving import save_weights_and_config
 from experiments.evaluation.cards import card
 from experiments.evaluation.results import Result
 from experiments.files import read_json, write_fields, write_json
+from rasp.files import write_whole
 
 FOLDER = Path(__file__).parents[1] / "checkpoints"
 RECIPE, RECORD, CARD = "recipe.json", "training.json", "README.md"
@@ -70,7 +71,7 @@ def shipping(run: Path, name: str) -> Iterator[StagedCheckpoint]:
         yield staged
         write_fields(staged.folder / RECIPE, staged.recipe)
         write_json(staged.folder / RECORD, staged.record)
-        (staged.folder / CARD).write_text(card(name, staged.recipe, staged.record), encoding="utf-8")
+        write_whole(staged.folder / CARD, card(name, staged.recipe, staged.record))
         shutil.copytree(staged.folder, target, dirs_exist_ok=True)
 
 
@@ -123,7 +124,7 @@ def keep_results(name: str, results: Sequence[Result]) -> None:
     known |= {asked(found): found for found in (r.to_dict() for r in results)}
     record = {**record, "evaluation": list(known.values())}
     write_json(folder / RECORD, record)
-    (folder / CARD).write_text(card(name, recipe, record), encoding="utf-8")
+    write_whole(folder / CARD, card(name, recipe, record))
 
 
 def asked(found: Mapping[str, Any]) -> tuple[Any, ...]:

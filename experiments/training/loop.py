@@ -19,7 +19,7 @@ from typing import Any
 
 import torch
 
-from compile.transformer.saving import WEIGHTS, save_weights_and_config
+from compile.transformer.saving import CONFIG, WEIGHTS, save_weights_and_config
 from experiments.evaluation.evaluate import accuracy
 from experiments.evaluation.shipped import RECIPE, RECORD
 from experiments.files import write_fields, write_json
@@ -41,7 +41,7 @@ class TrainingRun:
 
     def to_the_end(self) -> dict[str, Any]:
         if self.trainer.steps_done == 0:
-            self.save()
+            self.begin()
         with deferred_interrupt() as interrupted:
             while self.trainer.steps_done < self.trainer.recipe.steps and not interrupted():
                 self.guarded(self.one_step)
@@ -53,6 +53,15 @@ class TrainingRun:
                 )
         self.trainer.accelerator.wait_for_everyone()
         return {"recipe": self.trainer.recipe.to_dict(), **self.record()}
+
+    def begin(self) -> None:
+        """The first save, which shows whether there is room; if there is not, it leaves nothing."""
+        try:
+            self.save()
+        except TrainingError:
+            for name in (WEIGHTS, CONFIG, RECIPE, RECORD):
+                (self.folder / name).unlink(missing_ok=True)
+            raise
 
     def guarded(self, work: Callable[[], None]) -> None:
         last = f"; the last good checkpoint is of step {self.saved_step} in {self.folder}"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import sys
 import time
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -28,19 +29,17 @@ class Display:
         self.recipe, self.folder, self.show = recipe, folder, show
         self.loss, self.last_line, self.first = 0.0, 0.0, (0, 0.0)
         self.bar: Any = None
-        self.writer: Any = None
+        self.curves = Curves(folder / "tensorboard")
 
     def __enter__(self) -> Display:
         if self.show:
-            self.writer = make_writer(self.folder / "tensorboard")
             self.bar = make_bar(self.recipe.steps) if sys.stderr.isatty() else None
         return self
 
     def __exit__(self, *_: object) -> None:
         if self.bar is not None:
             self.bar.stop()
-        if self.writer is not None:
-            self.writer.close()
+        self.curves.close()
 
     def step(self, done: int, loss: float, norm: float, seconds: float) -> None:
         if not self.show:
@@ -50,9 +49,8 @@ class Display:
             self.first = done, seconds  # a resumed run, and the first step's start-up, do not count in the speed
         pace = (seconds - self.first[1]) / max(1, done - self.first[0])
         speed = self.recipe.batch * self.recipe.context / pace if pace else 0.0
-        if self.writer is not None and done % 10 == 0:
-            for name, value in (("loss", loss), ("gradient norm", norm), ("tokens per second", speed)):
-                self.writer.add_scalar(name, value, done)
+        if done % 10 == 0:
+            self.curves.add({"loss": loss, "gradient norm": norm, "tokens per second": speed}, done)
         if self.bar is not None:
             self.bar.update(self.bar.task_ids[0], completed=done, loss=f"{self.loss:.4f}", speed=f"{speed:,.0f}")
         elif time.monotonic() - self.last_line >= LINE_SECONDS or done == self.recipe.steps:
@@ -69,9 +67,7 @@ class Display:
     def probe(self, done: int, accuracy: Mapping[str, float]) -> None:
         if not self.show:
             return
-        if self.writer is not None:
-            for length, value in accuracy.items():
-                self.writer.add_scalar(f"accuracy/length {length}", value, done)
+        self.curves.add({f"accuracy/length {length}": value for length, value in accuracy.items()}, done)
         self.line(f"step {done}  exact at " + "  ".join(f"{length}: {value:.3f}" for length, value in accuracy.items()))
 
     def say(self, text: str) -> None:
@@ -84,6 +80,30 @@ class Display:
             self.bar.console.print(text, highlight=False)
         else:
             print(text, file=sys.stderr, flush=True)
+
+
+class Curves:
+    """TensorBoard's file, from the first point on. Where there is no room for it, the run goes on without."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder, self.wanted = folder, True
+        self.writer: Any = None
+
+    def add(self, values: Mapping[str, float], step: int) -> None:
+        try:
+            if self.wanted and self.writer is None:
+                self.writer = make_writer(self.folder)
+                self.wanted = self.writer is not None
+            for name, value in values.items() if self.wanted else ():
+                self.writer.add_scalar(name, value, step)
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        writer, self.writer, self.wanted = self.writer, None, False
+        if writer is not None:
+            with suppress(OSError):
+                writer.close()
 
 
 def make_bar(steps: int) -> Any:

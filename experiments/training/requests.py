@@ -13,10 +13,12 @@ from experiments.files import LOCK, only_user_of
 from experiments.training.loop import TrainingRun
 from experiments.training.progress import Display
 from experiments.training.recipe import Recipe
+from experiments.training.sizing import least_bytes
 from experiments.training.state import PREVIOUS, STATE, RunState, read_state
 from experiments.training.timing import choose_precision, steps_in
 from experiments.training.trainer import Trainer, make_accelerator
 from experiments.training.variations import with_steps
+from rasp.memory import need_memory
 
 if TYPE_CHECKING:
     from accelerate import Accelerator
@@ -87,6 +89,7 @@ def train(request: TrainingRequest) -> dict[str, Any]:
 
 def train_in_folder(request: TrainingRequest, accelerator: Accelerator, state: RunState | None) -> dict[str, Any]:
     folder = request.folder
+    need_room(request.recipe, accelerator)
     recipe = request.new_recipe() if state is None else request.resumed_recipe(state)
     with Display(recipe, folder, show=accelerator.is_main_process and not request.quiet) as display:
         if state is None:
@@ -101,6 +104,14 @@ def train_in_folder(request: TrainingRequest, accelerator: Accelerator, state: R
             if accelerator.is_main_process:
                 state.set_damaged_aside()
         return TrainingRun(trainer, folder, display, request.save_minutes * 60, request.command).to_the_end()
+
+
+def need_room(recipe: Recipe, accelerator: Accelerator) -> None:
+    """Refuse a step that the computer has no memory for; what a GPU has, its own errors tell."""
+    if accelerator.device.type == "cpu":
+        what = f"a step of {recipe.batch} rows of {recipe.context} tokens"
+        size = least_bytes(recipe, accelerator.num_processes) * accelerator.num_processes
+        need_memory(what, size, "give a smaller --batch or --context, or more parts with --accumulate")
 
 
 def take_folder(folder: Path) -> None:

@@ -21,6 +21,8 @@ from experiments.training.trainer import rows_of_a_process
 
 BYTES = 4  # of a weight, a gradient, a moment: they are kept in float32 whatever products are taken in
 SPEEDS = (1e12, 1e13, 1e14)  # FLOP/s reached: a large CPU, a GPU for desktops, one for data centres
+MOST_PAIRS = 2**55  # of tokens that attend to each other: beyond it torch cannot count the bytes
+SHORT = 64  # tokens of a row from which longer ones are reckoned
 MOMENTS = {"adamw": 2, "muon": 1}  # running averages that an optimizer keeps of every weight
 
 
@@ -55,9 +57,22 @@ class RunSize:
         return {**asdict(self), "bytes": self.bytes, "flops": self.flops, "hours_at_flops_per_second": hours}
 
 
+def least_bytes(recipe: Recipe, processes: int = 1) -> int:
+    """What training takes at least in each process: activations as if they grew no faster than the tokens of a part."""
+    context = min(recipe.context, SHORT)
+    short = size_of(recipe.changed(context=context, batch=1, accumulate=1))
+    tokens = recipe.batch * recipe.context // (recipe.accumulate * processes)
+    return short.bytes - short.activation_bytes + short.activation_bytes * tokens // context
+
+
 def size_of(recipe: Recipe) -> RunSize:
     """The size of the recipe's run; products in bf16 where the recipe leaves that open, as a GPU would choose."""
     rows = rows_of_a_process(recipe, processes=1) // recipe.accumulate
+    if rows * recipe.context**2 > MOST_PAIRS:
+        raise ValueError(
+            f"{rows} rows of {recipe.context} tokens are beyond what any computer holds; give a smaller --batch or "
+            "--context"
+        )
     kept: dict[int, int] = {}  # bytes by storage: several tensors may be views of one
 
     def keep(tensor: Tensor) -> Tensor:

@@ -23,6 +23,7 @@ from safetensors.torch import save_file
 from torch import Tensor
 from torch.optim import Optimizer
 
+from compile.transformer.saving import system_errors
 from experiments.training.recipe import Recipe
 
 STATE, PREVIOUS = "state.safetensors", "state-before.safetensors"
@@ -90,7 +91,7 @@ def write_state(folder: Path, tensors: Mapping[str, Tensor], notes: Mapping[str,
     partial, state = folder / f"{STATE}.partial", folder / STATE
     whole = {name: t.detach().to("cpu", copy=True).contiguous() for name, t in tensors.items()}
     text = json.dumps(notes)
-    with explained(folder, partial):
+    with explained(folder, partial), system_errors(partial):
         save_file(whole, partial, metadata={"notes": text, CHECKSUM: checksum(whole, text)})
         with open(partial, "rb") as file:
             os.fsync(file.fileno())
@@ -113,13 +114,16 @@ def explained(folder: Path, partial: Path) -> Iterator[None]:
     """Turn a failed write into a sentence, without leaving half a file behind."""
     try:
         yield
-    except (OSError, SafetensorError) as error:
-        full = getattr(error, "errno", None) == errno.ENOSPC or shutil.disk_usage(folder).free < LITTLE
+    except OSError as error:
+        full = error.errno == errno.ENOSPC or shutil.disk_usage(folder).free < LITTLE
         partial.unlink(missing_ok=True)
-        why = "the disk is full" if full else str(error)
-        raise TrainingError(
-            f"{folder} cannot be written ({why}); the last checkpoint is intact: make room and continue with --resume"
-        ) from None
+        why = "the disk is full" if full else error.strerror or str(error)
+        kept = (
+            "the last checkpoint is intact: make room and continue with --resume"
+            if any((folder / name).exists() for name in (STATE, PREVIOUS))
+            else "nothing is kept of the run: make room and begin again"
+        )
+        raise TrainingError(f"{folder} cannot be written ({why}); {kept}") from None
 
 
 def read_state(folder: Path) -> RunState:

@@ -20,6 +20,7 @@ from typing import Any
 from proofs_check.formal import universal
 from proofs_check.formal.generate import Functions, NotInModel, first_difference, printed, traced_file, traced_functions
 from proofs_check.formal.texts import texts_file
+from rasp.files import write_whole
 from rasp.progress import StageProgress
 
 HERE = Path(__file__).parent
@@ -124,8 +125,8 @@ def write_proof(folder: Path) -> list[Path]:
     files = proof_files() | {name: made() for name, made in generated_files().items()}
     ordered = in_order(files)
     for name in ordered:
-        (folder / f"{name}.v").write_text(files[name])
-    (folder / "order.txt").write_text("".join(f"{name}.v\n" for name in ordered))
+        write_whole(folder / f"{name}.v", files[name])
+    write_whole(folder / "order.txt", "".join(f"{name}.v\n" for name in ordered))
     return [folder / f"{name}.v" for name in ordered]
 
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from proofs_check.page.findings import LENGTHS, bounds, rates, sizes
+from rasp.files import save_figure
 
 if TYPE_CHECKING:
     from proofs_check.page.findings import Findings
@@ -44,7 +45,7 @@ def draw_rates(findings: Findings, path: Path) -> None:
     axes.set(xscale="log", xticks=LENGTHS, xticklabels=LENGTHS, ylim=(-0.03, 1.03))
     axes.minorticks_off()
     axes.legend()
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 def draw_survival(findings: Findings, path: Path) -> None:
@@ -56,7 +57,7 @@ def draw_survival(findings: Findings, path: Path) -> None:
     axes.axvline(32, color="grey", linestyle=":", label="bound: base**n = 32")
     axes.set(ylim=(0, 1.03), xlim=(0, 64))
     axes.legend()
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 def _surviving(report: Report) -> np.ndarray:
@@ -81,7 +82,7 @@ def draw_bound(findings: Findings, path: Path) -> None:
     axes.set(xscale="log", yscale="log", xticks=bases, xticklabels=bases)
     axes.minorticks_off()
     axes.legend()
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 def draw_size(findings: Findings, path: Path) -> None:
@@ -97,7 +98,7 @@ def draw_size(findings: Findings, path: Path) -> None:
         axes.plot(ns, rewritten, "o-", color=COLOURS[1], label="rewritten")
         axes.set(ylim=(0, 1.1 * max(printed)), xticks=ns)
         axes.legend(loc="lower right")
-    figure.savefig(path)
+    save_figure(figure, path)
 
 
 FIGURES: dict[str, Callable[[Findings, Path], None]] = {

@@ -12,6 +12,7 @@ from typing import Any
 
 from proofs_check.page.findings import Findings, Section
 from proofs_check.page.sections import sections as all_sections
+from rasp.files import write_whole
 
 WIDTH = 110
 
@@ -63,9 +64,7 @@ def theorem_page(
     files = _figures(findings, Path(out_dir)) if out_dir is not None else []
     page = Page(sections, time.perf_counter() - started, files)
     if out_dir is not None:
-        text = Path(out_dir) / "theorem.md"
-        text.write_text(page.markdown())
-        files.insert(0, text)
+        files.insert(0, write_whole(Path(out_dir) / "theorem.md", page.markdown()))
     return page
 
 

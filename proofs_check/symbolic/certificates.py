@@ -17,6 +17,7 @@ from typing import Any
 from proofs_check.symbolic.checking import LOGIC, Lemma, Query
 from proofs_check.symbolic.lemmas import LEMMAS, lemma
 from proofs_check.symbolic.program import PRINTED, Program
+from rasp.files import write_whole
 from rasp.progress import StageProgress
 
 
@@ -58,7 +59,7 @@ def write_certificates(
             progress(one.name, done, len(chosen))
         written.extend(_write(target, one, program))
     manifest = {"logic": LOGIC, "program": program.name, "lemmas": [_entry(one, written) for one in chosen]}
-    (target / "manifest.json").write_text(json.dumps(manifest, indent=1) + "\n")
+    write_whole(target / "manifest.json", json.dumps(manifest, indent=1) + "\n")
     return written
 
 
@@ -66,7 +67,7 @@ def _write(target: Path, one: Lemma, program: Program) -> list[Certificate]:
     written = []
     for i, query in enumerate(one.build(program)):
         name = f"{one.name}-{i:03d}.smt2"
-        (target / name).write_text(smtlib(one.claim, query))
+        write_whole(target / name, smtlib(one.claim, query))
         written.append(Certificate(one.name, query.name, name, query.expect))
     return written
 

@@ -7,7 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from rasp.files import write_whole
+from rasp.files import save_figure, write_whole
 from rasp.machines.machine import TuringMachine
 from rasp.machines.partial import STUCK, explicit_rules
 from rasp.machines.validation import InvalidMachine, listed
@@ -48,7 +48,7 @@ def draw_machine(machine: TuringMachine, path: str | os.PathLike[str]) -> None:
     if path.suffix == ".dot":
         write_whole(path, to_dot(machine))
     else:
-        _figure(machine).savefig(path, bbox_inches="tight")
+        save_figure(_figure(machine), path, bbox_inches="tight")
 
 
 def to_dot(machine: TuringMachine) -> str:

@@ -19,8 +19,8 @@ from compile.transformer import Transformer
 from compile.transformer.engines import fingerprint
 from experiments.comparison.simulators import Description, LearnedSimulator
 from experiments.comparison.tasks.problems import WrittenProblem, as_rows
-from experiments.comparison.writing import becoming
 from experiments.evaluation.checkpoints import Checkpoint
+from rasp.files import becoming
 
 TOGETHER = 4  # problems that a learned model reads at once
 Said = np.ndarray  # of 16 bits: no vocabulary is larger, and long texts are many
@@ -81,18 +81,26 @@ class Kept:
         for start in range(0, len(problems), taker.together):
             part = problems[start : start + taker.together]
             path = self.path(taker, part)
-            if path is not None and path.is_file():
-                yield self.read(path, part)
+            said = self.read(path, part) if path is not None and path.is_file() else None
+            if said is not None:
+                yield said
                 continue
             said = [row.astype(np.int16) for row in taker.ask(part)]
             if path is not None:
+                path.parent.mkdir(exist_ok=True)
                 with becoming(path) as partial, partial.open("wb") as file:
                     np.save(file, np.concatenate(said))
             yield said
 
-    def read(self, path: Path, part: Sequence[WrittenProblem]) -> list[Said]:
-        ends = np.cumsum([len(p.tokens) for p in part])[:-1]
-        return list(np.split(np.load(path), ends))
+    def read(self, path: Path, part: Sequence[WrittenProblem]) -> list[Said] | None:
+        """None if the file is damaged: the model is asked again."""
+        ends = np.cumsum([len(p.tokens) for p in part])
+        try:
+            said = np.load(path)
+        except (ValueError, OSError):
+            return None
+        whole = isinstance(said, np.ndarray) and said.shape == (ends[-1],) and said.dtype == np.int16
+        return list(np.split(said, ends[:-1])) if whole else None
 
     def path(self, taker: Taker, part: Sequence[WrittenProblem]) -> Path | None:
         if self.folder is None or not taker.identity:
