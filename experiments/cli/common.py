@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -58,17 +59,32 @@ NOrDefault = Annotated[
 PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.")]
 
 
+def read_path(text: str | Path) -> Path:
+    """An empty name would be taken for the folder one is in."""
+    if not str(text).strip():
+        raise typer.BadParameter("an empty name is no file and no folder")
+    return Path(text)
+
+
+def path_option(*names: str, **settings: Any) -> Any:
+    return typer.Option(*names, parser=read_path, metavar="PATH", **settings)
+
+
+def path_argument(**settings: Any) -> Any:
+    return typer.Argument(parser=read_path, metavar="[PATH]", **settings)
+
+
 def read_range(text: str) -> tuple[int, int]:
     parts = text.split("-")
-    if len(parts) != 2 or not all(part.isdecimal() for part in parts):
+    if len(parts) != 2 or not all(re.fullmatch(r"\d{1,18}", part) for part in parts):
         raise ValueError(f"{text!r} is not a range of lengths such as 2-20")
     return int(parts[0]), int(parts[1])
 
 
-def read_numbers(text: str | None) -> tuple[int, ...]:
+def read_numbers(text: str | None, what: str = "lengths such as 20,40,60") -> tuple[int, ...]:
     parts = text.replace(" ", "").split(",") if text is not None else []
-    if not all(part.isdecimal() and int(part) > 0 for part in parts):
-        raise ValueError(f"{text!r} is not a list of lengths such as 20,40,60")
+    if not all(re.fullmatch(r"\d{1,18}", part) and int(part) > 0 for part in parts):
+        raise ValueError(f"{text!r} is not a list of {what}")
     return tuple(int(part) for part in parts)
 
 

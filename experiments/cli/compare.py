@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import sys
 from pathlib import Path
@@ -13,6 +14,7 @@ from experiments.cli.common import (
     JsonOption,
     PrecisionOption,
     ThreadsOption,
+    path_option,
     print_json,
     progress_bar,
     read_numbers,
@@ -58,9 +60,9 @@ FinetuneOption = Annotated[
     int, typer.Option(min=0, help="Steps of training from compiled weights, on the first machine. 0: none.")
 ]
 FromOption = Annotated[
-    Path | None, typer.Option("--from", help="Measure nothing: print from this results.json, and draw if -o is given.")
+    Path | None, path_option("--from", help="Measure nothing: print from this results.json, and draw if -o is given.")
 ]
-OutputOption = Annotated[Path | None, typer.Option("-o", "--output", help="Folder of the page.", show_default="report")]
+OutputOption = Annotated[Path | None, path_option("-o", "--output", help="Folder of the page.", show_default="report")]
 WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core, at most 4.")]
 
 
@@ -109,7 +111,7 @@ def compare(
         steps=steps,
         seeds=_read_seeds(seeds),
         examples=examples,
-        ns=read_numbers(n),
+        ns=read_numbers(n, "numbers n from 1 on, such as 1,2,3"),
         backends=tuple(backends.split(",")) if backends is not None else (),
         finetune=finetune,
         precision=precision,
@@ -130,7 +132,7 @@ def compare(
 
 def _read_seeds(text: str) -> tuple[int, ...]:
     parts = text.replace(" ", "").split(",")
-    if not all(part.isdigit() for part in parts):
+    if not all(re.fullmatch(r"\d{1,18}", part) for part in parts):
         raise ValueError(f"{text!r} is not a list of seeds such as 0,1,2")
     return tuple(map(int, parts))
 

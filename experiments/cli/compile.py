@@ -13,6 +13,7 @@ from experiments.cli.common import (
     NOrDefault,
     PrecisionOption,
     ThreadsOption,
+    path_option,
     print_json,
     screen,
 )
@@ -46,7 +47,7 @@ def compile_command(
     check: Annotated[bool, typer.Option("--check/--no-check", help="Compare with the interpreter.")] = True,
     precision: PrecisionOption = "float32",
     threads: ThreadsOption = None,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for the model.")] = None,
+    output: Annotated[Path | None, path_option("-o", "--output", help="Folder for the model.")] = None,
     json: JsonOption = False,
 ) -> None:
     """Compile a machine into a transformer that writes its traces, or a program into one that says what it says: every

@@ -14,6 +14,7 @@ from experiments.cli.common import (
     PrecisionOption,
     SeedOption,
     ThreadsOption,
+    path_option,
     print_json,
     progress_bar,
     read_numbers,
@@ -53,7 +54,7 @@ def evaluate(
     examples: ExamplesOption = 288,
     seed: SeedOption = 0,
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder for figures and results.json.")] = None,
+    output: Annotated[Path | None, path_option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
     yes: Annotated[bool, typer.Option("--yes", help="With --ship: do not ask.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Store results beside the shipped checkpoints.")] = False,
@@ -98,7 +99,7 @@ def evaluate(
 
 def figure(
     name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
+    output: Annotated[Path | None, path_option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure anew instead of drawing stored results.")] = False,
     examples: ExamplesOption = 288,
     seed: SeedOption = 0,

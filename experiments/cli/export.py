@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, versions
+from experiments.cli.common import JsonOption, path_option, print_json, versions
 
 app = typer.Typer(
     help="Write a model for other people's tools.",
@@ -17,7 +17,7 @@ app = typer.Typer(
 ModelArgument = Annotated[
     str, typer.Argument(help="The folder of a model, a shipped checkpoint, or a model of the zoo.", show_default=False)
 ]
-OutputOption = Annotated[Path, typer.Option("-o", "--output", help="Where to write it.", show_default=False)]
+OutputOption = Annotated[Path, path_option("-o", "--output", help="Where to write it.", show_default=False)]
 
 
 @app.command(epilog="Example:  turing-programs export onnx induct -o induct.onnx")

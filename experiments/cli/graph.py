@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, print_json
+from experiments.cli.common import JsonOption, NOption, PackingOption, path_option, print_json
 
 
 def register(app: typer.Typer) -> None:
@@ -27,7 +27,7 @@ def graph(
         ),
     ],
     output: Annotated[
-        Path | None, typer.Option("-o", "--output", help="Draw to this file: .svg .png .pdf or .dot")
+        Path | None, path_option("-o", "--output", help="Draw to this file: .svg .png .pdf or .dot")
     ] = None,
     raw: Annotated[bool, typer.Option("--raw", help="As traced, without rewriting.")] = False,
     shallow: Annotated[bool, typer.Option("--shallow", help="Rewrite for least depth, not fewest nodes.")] = False,

@@ -16,6 +16,7 @@ from experiments.cli.common import (
     TapeArgument,
     ThreadsOption,
     open_in_browser,
+    path_option,
     print_json,
 )
 from experiments.files import need_output
@@ -37,7 +38,7 @@ ShownMachineArgument = Annotated[
 ]
 AgainstOption = Annotated[str | None, typer.Option(help="A second model, shown beside the first on the same trace.")]
 GalleryOption = Annotated[
-    Path | None, typer.Option(help="Write a page for every gallery machine and an index into this folder instead.")
+    Path | None, path_option(help="Write a page for every gallery machine and an index into this folder instead.")
 ]
 FreeOption = Annotated[bool, typer.Option("--free", help="Show what the model writes by itself, right or wrong.")]
 
@@ -58,7 +59,7 @@ def inspect(
     machine: ShownMachineArgument = None,
     tape: TapeArgument = None,
     steps: StepsOption = 20,
-    output: Annotated[Path | None, typer.Option("-o", "--output", help="The page. Default: inspector.html")] = None,
+    output: Annotated[Path | None, path_option("-o", "--output", help="The page. Default: inspector.html")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     against: AgainstOption = None,
     backend: Annotated[str, typer.Option(help="For `compiled`: hard_alibi, lean or tracr.")] = "lean",

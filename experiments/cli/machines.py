@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, screen
+from experiments.cli.common import JsonOption, path_option, print_json, screen
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def machines(
     machine: Annotated[str | None, typer.Argument(help="Show this machine instead of the gallery.")] = None,
     output: Annotated[
         Path | None,
-        typer.Option("-o", "--output", help="Write it: .json .yaml .txt, or its state graph as .svg .png .pdf .dot"),
+        path_option("-o", "--output", help="Write it: .json .yaml .txt, or its state graph as .svg .png .pdf .dot"),
     ] = None,
     json: JsonOption = False,
 ) -> None:

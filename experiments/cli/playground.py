@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, open_in_browser, print_json
+from experiments.cli.common import JsonOption, open_in_browser, path_option, print_json
 from experiments.files import need_output
 
-OutputOption = Annotated[Path, typer.Option("-o", "--output", help="The page.")]
+OutputOption = Annotated[Path, path_option("-o", "--output", help="The page.")]
 
 
 def register(app: typer.Typer) -> None:

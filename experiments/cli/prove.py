@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, print_verdict, screen, stage_bar, versions
+from experiments.cli.common import JsonOption, path_option, print_json, print_verdict, screen, stage_bar, versions
 from experiments.files import output_folder
 
 if TYPE_CHECKING:
@@ -34,7 +34,7 @@ def prove(
         ),
     ] = None,
     certificate: Annotated[
-        Path | None, typer.Option(help="Write each claim to this folder: SMT-LIB for another solver, .v files for Coq.")
+        Path | None, path_option(help="Write each claim to this folder: SMT-LIB for another solver, .v files for Coq.")
     ] = None,
     json: JsonOption = False,
 ) -> None:
@@ -103,7 +103,7 @@ def _table(proofs: Proofs) -> Table:
 
 def theorem(
     output: Annotated[
-        Path, typer.Option("-o", "--output", help="Folder for the page (theorem.md) and its figures.")
+        Path, path_option("-o", "--output", help="Folder for the page (theorem.md) and its figures.")
     ] = Path("theorem"),
     full: Annotated[bool, typer.Option("--full", help="At full size: much longer than half a minute.")] = False,
     json: JsonOption = False,

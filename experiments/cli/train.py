@@ -15,6 +15,7 @@ from experiments.cli.common import (
     DeviceOption,
     JsonOption,
     ThreadsOption,
+    path_option,
     print_json,
     read_range,
     versions,
@@ -24,7 +25,7 @@ if TYPE_CHECKING:
     from experiments.training import Recipe, TrainingRequest
 
 OutputOption = Annotated[
-    Path | None, typer.Option("-o", "--output", help="Folder of the run.", show_default="runs/NAME")
+    Path | None, path_option("-o", "--output", help="Folder of the run.", show_default="runs/NAME")
 ]
 ResumeOption = Annotated[bool, typer.Option("--resume", help="Continue the run in that folder.")]
 SaveOption = Annotated[float, typer.Option(min=0, help="Minutes between checkpoints.")]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
@@ -11,6 +12,7 @@ from experiments.cli.common import (
     JsonOption,
     NOption,
     PackingOption,
+    path_option,
     print_json,
     print_verdict,
     progress_bar,
@@ -58,7 +60,7 @@ ProgramOption = Annotated[str | None, typer.Option(hidden=True, help="Check MODU
 CornersOption = Annotated[
     bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
 ]
-ReportOption = Annotated[Path | None, typer.Option("-o", "--output", help="Also write the report: .json or .txt")]
+ReportOption = Annotated[Path | None, path_option("-o", "--output", help="Also write the report: .json or .txt")]
 
 
 def verify(
@@ -171,7 +173,7 @@ def _corner_line(name: str, report: Report) -> str:
 
 def _lengths(text: str) -> tuple[int, int]:
     parts = text.split(":")
-    if len(parts) > 2 or not all(part.strip().lstrip("-").isdigit() for part in parts):
+    if len(parts) > 2 or not all(re.fullmatch(r"\s*-?\d{1,18}\s*", part) for part in parts):
         raise ValueError(f"--length {text!r} is neither a number of cells nor LEAST:MOST, for example 5:50")
     cells = [int(part) for part in parts]
     if cells != sorted(cells):

@@ -8,7 +8,7 @@ from typing import Annotated, Any
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, progress_bar, screen, versions
+from experiments.cli.common import JsonOption, path_argument, print_json, progress_bar, screen, versions
 
 
 def register(app: typer.Typer) -> None:
@@ -21,7 +21,7 @@ def register(app: typer.Typer) -> None:
 
 def zoo_command(
     folder: Annotated[
-        Path | None, typer.Argument(help="Where the models are or shall be; default ~/.cache/turing-programs/zoo.")
+        Path | None, path_argument(help="Where the models are or shall be; default ~/.cache/turing-programs/zoo.")
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="A model of the zoo; may be given again.")] = None,
     score: Annotated[
