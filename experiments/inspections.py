@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 
+from experiments.explanations import why_model_wrong
 from experiments.imports import is_import
 from experiments.machines import first_tape, read_machine, tagged_start, tags_of, text_of_run
 from experiments.own_programs import answers, compile_for_tokens, compile_named, read_tokens
@@ -115,7 +116,30 @@ class InspectionRequest:
         return replace(self, model="compiled", machine=self.model, tape=self.machine)
 
 
-def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
+@dataclass(frozen=True)
+class ModelScore:
+    """How often a model is right on a scene; where it first is not, and why."""
+
+    right: int
+    asked: int
+    wrong_at: int | None
+    why: str
+
+
+class InspectedScene(NamedTuple):
+    page: Inspection
+    scene: Scene
+    scores: list[ModelScore]  # of each model on the page
+
+
+def score(model: Transformer, scene: Scene, truth: Sequence[int], said: Sequence[int]) -> ModelScore:
+    asked = [i for i in range(scene.given - 1, len(scene.trace)) if truth[i] >= 0 or scene.says is not None]
+    wrong = [i for i in asked if said[i] != truth[i]]
+    why = why_model_wrong(model, scene, wrong[0], said[wrong[0]]) if wrong else ""
+    return ModelScore(len(asked) - len(wrong), len(asked), wrong[0] + 1 if wrong else None, why)
+
+
+def inspect_request(request: InspectionRequest) -> InspectedScene:
     """The page that was asked for, and the run on it."""
     from experiments.devices import use_threads
     from experiments.models import load_model, use_precision
@@ -131,7 +155,10 @@ def inspect_request(request: InspectionRequest) -> tuple[Inspection, Scene]:
     backend = general_backend(request.backend) if scene.machine is None else request.backend
     titles = tuple(f"compiled ({backend})" if model is None else name for name, model in zip(names, saved, strict=True))
     use_precision(request.precision, *models)
-    return inspect_scene(models[0], scene, models[1] if request.against else None, titles, request.free), scene
+    page = inspect_scene(models[0], scene, models[1] if request.against else None, titles, request.free)
+    shown = zip(models, page.data["models"], strict=True)
+    scores = [score(model, scene, page.data["truth"], part["predictions"]) for model, part in shown]
+    return InspectedScene(page, scene, scores)
 
 
 def requested_scene(request: InspectionRequest, model: Transformer | None) -> Scene:

@@ -15,6 +15,7 @@ import numpy as np
 
 from compile.errors import CapacityError
 from compile.transformer.streaming import TokenStream
+from experiments.explanations import why_wrong
 from experiments.machines import first_tape, plain_start, read_machine, tagged_start, tags_of, text_of_run
 from experiments.writers import Writer
 from rasp import TuringMachine
@@ -252,30 +253,6 @@ def countable_steps(steps: int) -> int:
 
 
 def explain(playback: Playback, n: int, packing: str) -> str:
-    """Why the RASP program went wrong where it did: the repeated gram, or the two keys that collide."""
-    from proofs_check.hypotheses import Repeat, first_wrong_step, repeat_on
-
-    machine, divergence = playback.machine, playback.divergence
-    assert divergence is not None
-
-    def names(gram: tuple[int, ...]) -> str:
-        return " ".join(machine.vocabulary[token] for token in gram) or "sep"
-
-    found = first_wrong_step(machine, playback.tapes[0], divergence.step, n, packing)
-    if found is None or found.step != divergence.step:
-        return "The theorem does not predict this failure: please report it."
-    asked, answered = found.asked, found.answered
-    if asked.step == answered.step:
-        where = repeat_on(playback.true_tape, n + 1)
-        assert where is not None
-        repeat = Repeat(found.step, *where, gram=tuple(playback.true_tape[where[0] : where[0] + n + 1]))
-        return (
-            f"Tape {repeat.step} holds the {n + 1}-gram `{names(repeat.gram)}` twice (positions {repeat.first} and "
-            f"{repeat.second}): asked what follows it, the program takes the larger of the two answers. "
-            f"A larger n tells them apart, as does --tags."
-        )
-    return (
-        f"Two keys collide: `{names(asked.gram)}` on tape {asked.step} and `{names(answered.gram)}` on tape "
-        f"{answered.step} are both {found.key}. The paper's packing is good for {machine.base**n} steps at n = {n}; "
-        f"use a larger n, or --packing unbounded."
-    )
+    """Why the RASP program went wrong where it did."""
+    assert playback.divergence is not None
+    return why_wrong(playback.machine, playback.tapes[0], playback.divergence.step, n, packing)

@@ -97,13 +97,13 @@ def test_a_compiled_model_that_differs_is_not_called_right() -> None:
 
 
 def test_a_program_that_predicts_no_next_token_is_inspected_against_itself(own: Path) -> None:
-    page, scene = inspect_request(InspectionRequest(model="my.py:induction", machine="1 2 3 1 2 3 1 2"))
+    page, scene, _ = inspect_request(InspectionRequest(model="my.py:induction", machine="1 2 3 1 2 3 1 2"))
     assert scene.says is not None and page.data["truth"] == list(scene.says)
     assert page.data["models"][0]["predictions"] == list(scene.says)  # 8 of 8, though only few are the next token
 
 
 def test_a_task_is_inspected_with_heads_labelled() -> None:
-    page, scene = inspect_request(InspectionRequest(model="compiled", machine="addition", tape="43+9", n=1))
+    page, scene, _ = inspect_request(InspectionRequest(model="compiled", machine="addition", tape="43+9", n=1))
     predicted = page.data["models"][0]["predictions"]
     assert predicted[scene.given - 1 : -1] == scene.trace[scene.given :].tolist()
     labels = json.dumps(page.data["models"][0])

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -22,7 +22,7 @@ from experiments.cli.common import (
 from experiments.files import need_output
 
 if TYPE_CHECKING:
-    from experiments.inspections import Scene
+    from experiments.inspections import InspectedScene
 
 ModelArgument = Annotated[
     str | None,
@@ -95,22 +95,25 @@ def inspect(
         precision=precision,
         threads=threads,
     )
-    page, scene = inspect_request(request)
-    path = page.save(output or Path("inspector.html"))
-    _report(path, scene, page.data, json)
+    found = inspect_request(request)
+    path = found.page.save(output or Path("inspector.html"))
+    _report(path, found, json)
     if open_:
         open_in_browser(path)
 
 
-def _report(path: Path, scene: Scene, data: dict[str, Any], as_json: bool) -> None:
-    size, tokens = path.stat().st_size, len(scene.trace)
-    asked = [i for i in range(scene.given - 1, tokens) if data["truth"][i] >= 0 or scene.says is not None]
-    right = [sum(m["predictions"][i] == data["truth"][i] for i in asked) for m in data["models"]]
+def _report(path: Path, found: InspectedScene, as_json: bool) -> None:
+    size, tokens, scores = path.stat().st_size, len(found.scene.trace), found.scores
+    asked, right, why = scores[0].asked, [one.right for one in scores], [one.why or None for one in scores]
     if as_json:
-        print_json({"output": str(path), "bytes": size, "tokens": tokens, "predicted": len(asked), "right": right})
+        about = {"output": str(path), "bytes": size, "tokens": tokens}
+        print_json({**about, "predicted": asked, "right": right, "why": why})
         return
     said = " and ".join(map(str, right))
-    typer.echo(f"wrote {path} ({size / 1000:,.0f} KB): {tokens} tokens, {said} of {len(asked)} right")
+    typer.echo(f"wrote {path} ({size / 1000:,.0f} KB): {tokens} tokens, {said} of {asked} right")
+    for name, one in zip((part["title"] for part in found.page.data["models"]), scores, strict=True):
+        if one.why:
+            typer.echo(f"{name}, first wrong at token {one.wrong_at}: {one.why}")
 
 
 def _gallery(folder: Path, open_: bool, as_json: bool) -> None:
