@@ -1,22 +1,25 @@
-"""A compiled model with some of its edges cut, or carrying what they carry on other inputs.
+"""A compiled model with some of its edges cut, or carrying something else.
 
 Without norms, what a port reads is the sum of what the components before it wrote. Cutting an edge takes its source's
 part out of what that one port reads; all other readers still see it. A port reads nothing but the input's own bias once
-all of its edges are cut.
+all of its edges are cut. Something else can be put in the part's place: what the source writes on another input, or at
+another position.
 """
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 import torch
 from torch import Tensor
 
-from compile.circuits.components import Component, Edge, Wiring
+from compile.circuits.components import Component, Edge
+from compile.circuits.wiring import Wiring
 from compile.transformer.attention import untouched
 from compile.transformer.transformer import Transformer
 
+Ablation = Callable[[Tensor], Tensor]  # from what an edge carries, (rows, T, d_model), to what is put in its place
 ROWS_AT_ONCE = 2**14  # tokens that go through the layers after an edge together
 
 
@@ -91,13 +94,17 @@ class Patching:
 
     # --- edges --------------------------------------------------------------------------------------------------------
 
+    def without(self, edges: Iterable[Edge]) -> Iterator[tuple[Edge, Tensor]]:
+        """Logits with each of the edges cut, one at a time."""
+        return self.replaced((edge, torch.zeros_like(self.parts[edge.source])) for edge in edges)
+
     @torch.no_grad()
-    def without(self, edges: Iterable[Edge], instead: Patching | None = None) -> Iterator[tuple[Edge, Tensor]]:
-        """Logits with each of the edges cut, one at a time, or carrying what it carries on the inputs of `instead`."""
+    def replaced(self, parts: Iterable[tuple[Edge, Tensor]]) -> Iterator[tuple[Edge, Tensor]]:
+        """Logits with each of the edges carrying what is given, (rows, T, d_model), one edge at a time."""
         waiting: list[tuple[Edge, int, Tensor]] = []
-        for edge in edges:
+        for edge, part in parts:
             target = self.wiring.by_name[edge.target]
-            change = self.change(edge, target, instead)
+            change = self.change(edge, target, part)
             if target.kind == "unembed":
                 yield edge, self.unembedded(self.streams[-1] + change)
             elif not change.any():
@@ -112,10 +119,9 @@ class Patching:
     def full(self, waiting: Sequence[tuple[Edge, int, Tensor]]) -> bool:
         return len(waiting) * self.logits.shape[0] * self.logits.shape[1] >= ROWS_AT_ONCE
 
-    def change(self, edge: Edge, target: Component, instead: Patching | None) -> Tensor:
-        """By how much what its target writes (of the unembedding: reads) changes."""
-        taken = self.parts[edge.source]
-        taken = taken if instead is None else taken - instead.parts[edge.source]
+    def change(self, edge: Edge, target: Component, part: Tensor) -> Tensor:
+        """By how much what its target writes (of the unembedding: reads) changes if the edge carries this part."""
+        taken = self.parts[edge.source] - part
         if target.kind == "unembed":
             return -taken
         if not taken[..., self.wiring.read_places[edge.target, edge.port]].any():
@@ -131,6 +137,25 @@ class Patching:
             stream = torch.cat([self.streams[time + 1] + change for _, change in some])
             logits = self.unembedded(_onwards(self.model, stream, time + 1))
             yield from zip((edge for edge, _ in some), logits.split(len(self.logits)), strict=True)
+
+    @torch.no_grad()
+    def ablated(self, ablations: Mapping[Edge, Ablation]) -> Tensor:
+        """Logits with several edges carrying something else at once: each what is made of what it would carry then."""
+        parts: dict[str, Tensor] = {}
+        stream = torch.zeros_like(self.streams[0])
+        for time in range(-1, len(self.streams)):
+            now = [c for c in self.wiring.components if c.time == time]
+            for component in now:
+                reads = {port: stream for port in component.ports}
+                for edge, ablation in ablations.items():
+                    if edge.target == component.name:
+                        carried = parts[edge.source]
+                        reads[edge.port] = reads[edge.port] + (ablation(carried) - carried)
+                if component.kind == "unembed":
+                    return self.unembedded(reads["in"])
+                parts[component.name] = self.run(component, reads) if reads else self.parts[component.name]
+            stream = sum((parts[c.name] for c in now), stream) + self.constant(time)
+        raise AssertionError("the unembedding comes last")
 
     @torch.no_grad()
     def only(self, kept: Collection[Edge]) -> Tensor:

@@ -163,7 +163,7 @@ def _decode_counts(
     recent = added(view[sep] for view in near[:KEY_AT])
     for seen, gate in ((0, combine((1.0, INSIDE), (-1.0, recent))), (1, recent)):
         places = {c: added([digits(query, c), digits(key, 1 + c - seen)]) for c in range(counts + 1)}
-        network.decode(0, share, places, gate)
+        network.decode(0, share, places, gate, beyond=False)
     network.watch(0, share, counts)
     made = Fact("compute", "separators so far, here and on the next tape", nodes.of("width"))
     network.layers[0].made.append(made)

@@ -176,15 +176,18 @@ class Network:
         for bias, sign in ((2.0, 1.0), (1.0, -1.0)):
             into.unit(combine((4.0, reads), (bias, {BIAS: 1.0})), combine((sign, writes)))
 
-    def decode(self, layer: int, share: int, places: Mapping[int, Reading], gate: Reading = INSIDE) -> None:
+    def decode(
+        self, layer: int, share: int, places: Mapping[int, Reading], gate: Reading = INSIDE, beyond: bool = True
+    ) -> None:
         """From the share w = 1 / (1 + c) to c, a staircase: up to j, w falls from 1/j to 1/(j+1), and a step rises in
         the middle third of that gap, so that neither side shows noise.
 
-        `places[j]` is written at c = j. Where `gate` is 0 instead of 1, nothing is.
+        `places[j]` is written at c = j. Where `gate` is 0 instead of 1, nothing is. Nor is beyond the last of them;
+        without `beyond`, that is left open, because the answer is a refusal there and ever after.
         """
         first, last = min(places), max(places)
         self.layers[layer].unit(dict(gate), places[first])
-        for j in range(first + 1, last + 2):
+        for j in range(first + 1, last + 2 if beyond else last + 1):
             self.step(layer, share, j, combine((1.0, places.get(j, {})), (-1.0, places[j - 1])), gate)
 
     def step(self, layer: int, share: int, j: int, writes: Reading, gate: Reading = INSIDE) -> None:

@@ -71,21 +71,23 @@ def _write(folder: Path, names: Sequence[str], json: bool) -> None:
         (name, m["family"], m["layers"], sum(m["heads"]), f"{m['nonzero']:,}", _shares(m["edges"]))
         for name, m in done.items()
     ]
-    _table("model", "family", "layers", "heads", "weights", "with / without witness / possible edges", rows=rows)
+    _table("model", "family", "layers", "heads", "weights", "in circuit / possible edges", rows=rows)
     typer.echo(f"{len(done)} models in {folder}; every one was compared with its program on the inputs tried.")
     typer.echo(
-        "Edges with a witness: cutting one changes an answer at an input that is named. Without: on no input tried.\n"
+        "Ablating an edge of a circuit changes an answer at an input that is named (guards: once another is ablated).\n"
         "On all other edges no answer depends, as zeros in the weights show. load_zoo(name).check_circuit() tries both."
     )
 
 
 def _shares(edges: dict[str, int]) -> str:
-    return f"{edges['needed'] + edges['backup']} / {edges['unwitnessed']} / {edges['possible']}"
+    inside = sum(count for kind, count in edges.items() if kind != "possible")
+    guards = f" ({edges['guard']} guards)" if edges["guard"] else ""
+    return f"{inside}{guards} / {edges['possible']}"
 
 
 def _score(name: str, folder: Path, names: Sequence[str], json: bool) -> None:
     from experiments.zoo.loading import load_zoo
-    from experiments.zoo.scoring import Score, find_method, score
+    from experiments.zoo.scoring import SHARES, Score, find_method, score
 
     method = find_method(name)
     found: list[Score] = []
@@ -93,14 +95,15 @@ def _score(name: str, folder: Path, names: Sequence[str], json: bool) -> None:
         for one in score(method, (load_zoo(model, folder) for model in names)):
             found.append(one)
             tell(len(found), len(names))
-    means = {key: _mean([getattr(one, key) for one in found]) for key in ("precision", "recall", "auroc")}
+    means = {key: _mean([getattr(one, key) for one in found]) for key in (*SHARES, "auroc")}
     if json:
         report = {"method": name, "folder": str(folder), "mean": means, "models": [one.to_dict() for one in found]}
         print_json({**report, "versions": versions("torch")})
         return
-    rows = [(s.model, s.edges, s.circuit, s.claimed, *map(_figure, (s.precision, s.recall, s.auroc))) for s in found]
+    rows = [(s.model, s.edges, s.circuit, s.claimed, *(_figure(getattr(s, key)) for key in means)) for s in found]
     mean = ("mean", "", "", "", *map(_figure, means.values()))
-    _table("model", "edges", "in circuit", "claimed", "precision", "recall", "AUROC", rows=[*rows, mean])
+    headings = ("model", "edges", "in circuit", "claimed", "precision", "recall", "of what cuts show", "AUROC")
+    _table(*headings, rows=[*rows, mean])
 
 
 def _mean(values: Sequence[float | None]) -> float | None:

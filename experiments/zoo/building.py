@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from compile.circuits import Circuit, Wiring, find_circuit
-from compile.circuits.circuit import circuit_data
+from compile.circuits.circuit import KINDS, circuit_data
 from compile.errors import REFUSED
 from compile.transformer.files import sum_of_file
 from compile.validate import answers
@@ -25,7 +25,7 @@ from experiments.zoo.compiling import CompiledEntry, compile_entry
 
 CIRCUIT, VECTORS, SOURCE, MACHINE, CARD = "circuit.json", "vectors.json", "program.py", "machine.json", "README.md"
 MANIFEST, INDEX, LEARNED = "manifest.json", "zoo.json", "learned"
-FORMAT = 2
+FORMAT = 3
 SEEDS = (0, 10, 11, 12, 13, 14)  # of the inputs that circuits are found on
 MORE = 6  # test vectors beside those that the circuit's witnesses need
 
@@ -74,7 +74,8 @@ def build(entry: ZooEntry, folder: Path) -> dict[str, Any]:
     inputs = [tokens for seed in SEEDS for tokens in compiled.inputs(seed)]
     compiled.check(inputs)
     wiring = Wiring(compiled.model)
-    circuit, shown = find_circuit(wiring, _growing(inputs))
+    circuit, shown = find_circuit(wiring, _growing(inputs), hunting=compiled.anything)
+    compiled.check(shown)
     with TemporaryDirectory(dir=folder, prefix=".building-") as temporary:
         place = Path(temporary) / entry.name
         compiled.model.save_pretrained(place)
@@ -135,10 +136,8 @@ def _manifest(
         "parameters": compiled.model.parameter_count(),
         "nonzero": compiled.model.nonzero_count(),
         "edges": {
-            "needed": len(circuit.needed),
-            "backup": len(circuit.backup),
+            **{kind: len(circuit.of_kind(kind)) for kind in KINDS},
             "unwitnessed": len(circuit.unwitnessed),
-            "idle": len(circuit.idle),
             "possible": len(wiring.edges),
         },
         "learned_twin": entry.twin,

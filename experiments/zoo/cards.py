@@ -30,11 +30,11 @@ zoo.circuit.edges                 # all that the answers can depend on
 
 ## Circuit
 
-Of {possible} edges that lead from one component to a port of a later one, {needed} are needed: cutting any of them
-changes the answer at the input and position that `circuit.json` names as its witness. {backup}{unwitnessed} more are
-part of the circuit without a witness: cutting any of them alone changed no answer on the inputs tried. No answer to any
-input depends on another edge, because of zeros in the weights ({idle} of these do carry something, but only at start
-tokens, and nothing there reaches an answer).
+Of {possible} edges that lead from one component to a port of a later one, {inside} are in the circuit: ablating any of
+them changes the answer at the input and position that `circuit.json` names as its witness. There {cut} are cut, and
+along {moved} something is moved from one position to another.{guards}{unwitnessed}
+
+No answer to any input depends on another edge, because of zeros in the weights.
 
 | component | role | what it does |
 | --- | --- | --- |
@@ -62,16 +62,19 @@ def card(entry: ZooEntry, model: Transformer, wiring: Wiring, circuit: Circuit) 
         nonzero=model.nonzero_count(),
         capacity=f"It refuses where {config.refusal}." if config.refusal else "It never refuses.",
         possible=len(wiring.edges),
-        needed=len(circuit.needed),
-        backup=f"{len(circuit.backup)} more are needed together. " if circuit.backup else "",
-        unwitnessed=len(circuit.unwitnessed),
-        idle=len(circuit.idle),
+        inside=len(circuit.edges),
+        cut=len(circuit.of_kind("cut")),
+        moved=len(circuit.of_kind("moved")),
+        guards=GUARDS.format(len(circuit.of_kind("guard"))) if circuit.of_kind("guard") else "",
+        unwitnessed=UNWITNESSED.format(len(circuit.unwitnessed)) if circuit.unwitnessed else "",
         components="\n".join(_rows(wiring, circuit)),
         source=entry.source.rstrip(),
         twin=TWIN if entry.twin else "",
     )
 
 
+GUARDS = "\n{} are guards: no input was found that needs them alone, but some do once another edge is ablated."
+UNWITNESSED = "\n{} are unwitnessed: no input was found that needs them."
 TWIN = """
 ## Learned twin
 

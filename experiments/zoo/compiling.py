@@ -19,8 +19,8 @@ from compile.machine import sample_traces
 from compile.tasks import sample_run
 from compile.validate import answers, need_equal, need_right
 from experiments.zoo.catalogue import ZooEntry
-from experiments.zoo.programs import TEXTS
-from rasp import TuringMachine, next_tokens, sep
+from experiments.zoo.programs import TEXTS, completed
+from rasp import TuringMachine, bos, eos, next_tokens, sep
 from rasp.formats.json import from_json
 from rasp.programs.problems import text_tokens
 from rasp.programs.tasks import TaskProgram, task_program
@@ -30,6 +30,7 @@ Inputs = list[np.ndarray]
 LONGEST = 64  # tokens of an input, where the program does not ask for more
 MOST_HURTING = 24
 RANDOM = 48  # further inputs of a program
+BRIM = 24  # inputs that fill a count to its capacity, or just not, or run over
 
 
 @dataclass(frozen=True)
@@ -52,7 +53,8 @@ class CompiledEntry:
         hurting = hurting_inputs(self.finite, seed, self.longest)
         rng = np.random.default_rng(seed)
         some = sorted(rng.choice(len(hurting), min(len(hurting), MOST_HURTING), replace=False))
-        return [*examples, *(hurting[k] for k in some)]
+        brim = [_brim(rng, self.vocabulary, self.capacity)[: self.longest] for _ in range(BRIM)]
+        return [*examples, *(hurting[k] for k in some), *brim]
 
     @property
     def finite(self) -> FiniteProgram:
@@ -100,21 +102,57 @@ def _random(rng: np.random.Generator, tokens: int) -> np.ndarray:
     return rng.choice(few, size=int(rng.integers(8, 25)))
 
 
+def _brim(rng: np.random.Generator, vocabulary: Sequence[int], capacity: Capacity) -> np.ndarray:
+    """One token, or two by turns, about as often as can be counted, behind a few others and with some between."""
+    often = rng.choice(vocabulary, size=min(len(vocabulary), int(rng.integers(1, 3))), replace=False)
+    text = np.tile(often, capacity.counts + int(rng.integers(-1, 4)))
+    before, between = (int(rng.choice([0, 0, 1, 2])) for _ in range(2))
+    places = np.sort(rng.integers(len(text) + 1, size=between))
+    mixed = np.insert(text, places, rng.choice(vocabulary, size=between))
+    return np.concatenate([rng.choice(vocabulary, size=before), mixed])
+
+
 def _machine(entry: ZooEntry) -> CompiledEntry:
     recipe = entry.recipe
     assert entry.machine is not None, "entries of machines have one"
     machine, n, steps, backend = from_json(entry.machine), recipe["n"], recipe["steps"], recipe["backend"]
     options = {name: recipe[name] for name in ("positions",) if name in recipe}
     model = compile_machine(machine, backend, n, steps, check=False, **options)
+    anything = backend != "lean"
+
+    def program(x: Any) -> Any:
+        return next_tokens(x, machine, n, "unbounded")
+
+    def examples(seed: int) -> Inputs:
+        rng = np.random.default_rng(seed)
+        more = _nonsense(program, range(machine.base), rng) if anything else []
+        return [*_traces(machine, steps, seed), *_still(machine, steps, rng), *more]
+
     return CompiledEntry(
         model,
-        lambda x: next_tokens(x, machine, n, "unbounded"),
+        program,
         range(machine.base),
         Capacity(steps + 2, recipe.get("positions")),
-        lambda seed: _traces(machine, steps, seed),
-        anything=backend != "lean",
+        examples,
+        anything=anything,
         longest=recipe.get("positions", LONGEST),
     )
+
+
+def _still(machine: TuringMachine, steps: int, rng: np.random.Generator) -> Inputs:
+    """One tape again and again, past the capacity: no run, so that it also goes on where a machine halts soon."""
+    texts = []
+    for size in (1, 1, 2):
+        tape = [bos, *rng.choice(machine.symbol_tokens, size=size), eos, sep]
+        tape.insert(2, rng.choice(machine.state_tokens))
+        texts.append(np.array(tape * (steps + 4))[:LONGEST])
+    return texts
+
+
+def _nonsense(program: Callable[[Any], Any], vocabulary: Sequence[int], rng: np.random.Generator) -> Inputs:
+    """Tokens that are no tape, and how the program goes on with them."""
+    prompts = [[*rng.choice(vocabulary, size=size).tolist(), sep] for size in (3, 4, 4, 5, 5, 6)]
+    return [completed(program, prompt, end=-1, most=4 * len(prompt)) for prompt in prompts]
 
 
 def _traces(machine: TuringMachine, steps: int, seed: int) -> Inputs:

@@ -4,16 +4,19 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from compile.circuits import Circuit, Edge, Wiring
-from compile.circuits.circuit import BatchRun, read_circuit
-from compile.circuits.idle import idle_edges
+from compile.circuits.ablation import BatchRun
+from compile.circuits.circuit import read_circuit
+from compile.circuits.finding import ROWS
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from compile.validate import answers
@@ -22,7 +25,6 @@ from experiments.zoo.building import CIRCUIT, FORMAT, LEARNED, MANIFEST, SOURCE,
 from experiments.zoo.catalogue import catalogue, chosen
 
 CACHE = "TURING_PROGRAMS_ZOO"  # the environment's name for the folder that models are kept in
-ROWS = 24  # inputs at once: what every component of a large model writes on more does not fit in memory
 
 
 class WrongAnswer(ValueError):
@@ -81,47 +83,39 @@ class ZooModel:
                     f"{self.name} says {found[at]} at position {at} of a test vector; expected {vector.answers[at]}"
                 )
 
-    def check_circuit(self, inputs: list[np.ndarray] | None = None, edges: tuple[Edge, ...] | None = None) -> None:
-        """Raise `WrongAnswer` if an edge is in no class or in two, if cutting anything outside the circuit changes an
-        answer, or if cutting something inside that has a witness changes none there. Outside is tried on `inputs` too,
-        all at once and edge by edge (`edges`: only these)."""
-        self._check_classes()
-        tokens = [vector.tokens for vector in self.vectors]
-        for first in range(0, len(tokens), ROWS):
-            self._check_witnesses(first, tokens[first : first + ROWS])
-        outside = [e for e in (self.edges if edges is None else edges) if e not in self.circuit.edges]
-        tokens += inputs or []
+    def check_circuit(self, inputs: Sequence[np.ndarray] = ()) -> None:
+        """Raise `WrongAnswer` if the circuit is not what is wired, if an edge inside it changes no answer where its
+        witness says so, or if ablating anything outside changes one: on the test vectors and on `inputs`, all of it at
+        once and edge by edge, cut and with something moved."""
+        if sorted([*self.circuit.witnesses, *self.circuit.unwitnessed]) != sorted(self.wiring.wired):
+            raise WrongAnswer(f"{self.name}: the edges of the circuit are not the wired edges, each once")
+        for number in sorted({witness.input for witness in self.circuit.witnesses.values()}):
+            self._check_witnesses(number)
+        tokens = [*(vector.tokens for vector in self.vectors), *inputs]
+        outside = [edge for edge in self.edges if edge not in self.circuit.edges]
         for first in range(0, len(tokens), ROWS):
             self._check_outside(tokens[first : first + ROWS], outside)
 
-    def _check_classes(self) -> None:
-        found = self.circuit
-        classed = [*found.needed, *found.backup, *found.unwitnessed, *found.idle]
-        if sorted(classed) != sorted(self.wiring.wired):
-            raise WrongAnswer(f"{self.name}: the classes of the circuit are not the wired edges, each once")
-        if set(found.idle) - set(idle_edges(self.wiring)):
-            raise WrongAnswer(f"{self.name}: the weights do not show that every edge called idle is")
+    def _check_witnesses(self, number: int) -> None:
+        """Of the edges whose witness is this test vector."""
+        run = BatchRun(self.wiring, [self.vectors[number].tokens])
+        here = {edge: witness for edge, witness in self.circuit.witnesses.items() if witness.input == number}
+        shown = dict(run.cut(edge for edge, witness in here.items() if witness.kind == "cut"))
+        shown |= run.moved((edge, [w.move]) for edge, w in here.items() if w.kind == "moved")
+        for edge, witness in here.items():
+            if witness.given is not None:
+                first = {witness.given: [self.circuit.witnesses[witness.given].move]}
+                shown[edge] = run.changed(run.ablated({**first, edge: [witness.move]}), run.ablated(first))
+            if not shown[edge][0, witness.position]:
+                raise WrongAnswer(f"{self.name}: the witness of {edge} does not show that it matters")
 
-    def _check_witnesses(self, first: int, tokens: list[np.ndarray]) -> None:
-        """Of the edges whose witnesses are among these vectors, `first` and those after it."""
-        run, found = BatchRun(self.wiring, tokens), self.circuit
-        here = range(first, first + len(tokens))
-        alone = [edge for edge, witness in found.needed.items() if witness.input in here]
-        shown = {edge: run.changed(logits) for edge, logits in run.patching.without(alone)}
-        for edge, witness in found.backup.items():
-            if witness.input in here:
-                shown[edge] = run.changed(run.patching.only(found.witnessed - {edge}))
-        for edge, changed in shown.items():
-            witness = (found.needed | found.backup)[edge]
-            if not changed[witness.input - first, witness.position]:
-                raise WrongAnswer(f"{self.name}: the witness of {edge} does not show that it is needed")
-
-    def _check_outside(self, tokens: list[np.ndarray], edges: list[Edge]) -> None:
-        run = BatchRun(self.wiring, tokens)
+    def _check_outside(self, tokens: Sequence[np.ndarray], edges: Sequence[Edge]) -> None:
+        run, rng = BatchRun(self.wiring, tokens), np.random.default_rng(0)
         if run.changed(run.patching.only(self.circuit.edges)).any():
             raise WrongAnswer(f"{self.name}: answers change when everything outside the circuit is cut")
-        for edge, logits in run.patching.without(edges):
-            if run.changed(logits).any():
+        moves = ((edge, run.drawn(run.kinds(edge), rng)) for edge in edges if self.wiring.carried(edge).any())
+        for edge, changed in chain(run.cut(edges), run.moved(moves)):
+            if changed.any():
                 raise WrongAnswer(f"{self.name}: answers depend on {edge}, which is outside the circuit")
 
 

@@ -1,8 +1,8 @@
 """How well a method that looks for circuits finds the ones that are known.
 
 A method is a function of two arguments, a model of the zoo and inputs, that gives every edge of `model.edges` a number:
-above 0 it claims the edge, and the larger the number, the surer it is. Edges that are in the circuit without a witness
-count neither for it nor against it.
+above 0 it claims the edge, and the larger the number, the surer it is. Edges that change no answer alone, as far as is
+known, and yet are in the circuit (guards) count neither for it nor against it.
 """
 
 from __future__ import annotations
@@ -16,23 +16,27 @@ import numpy as np
 from scipy.stats import rankdata
 
 from compile.circuits import Edge, Patching
-from compile.circuits.circuit import padded
+from compile.circuits.ablation import padded
 from experiments.zoo.loading import ZooModel
 
 Inputs = Sequence[np.ndarray]
+SHARES = ("precision", "recall", "recall_cut")
 Method = Callable[[ZooModel, Inputs], Mapping[Edge, float]]
 
 
 @dataclass(frozen=True)
 class Score:
-    """Of one model, over the edges that have a witness or are outside the circuit. `auroc` is the chance that one with
-    a witness is ranked above one outside; None if there are none of one kind."""
+    """Of one model, over the edges that change an answer alone or are outside the circuit. `cut` of those in the
+    circuit are shown by cutting them; the others carry the same nearly everywhere. `auroc` is the chance that one in
+    the circuit is ranked above one outside; None if there are none of one kind."""
 
     model: str
     edges: int
     circuit: int
+    cut: int
     claimed: int
     right: int
+    cut_right: int
     auroc: float | None
 
     @property
@@ -43,8 +47,13 @@ class Score:
     def recall(self) -> float | None:
         return self.right / self.circuit if self.circuit else None
 
+    @property
+    def recall_cut(self) -> float | None:
+        """Of the edges that cutting shows."""
+        return self.cut_right / self.cut if self.cut else None
+
     def to_dict(self) -> dict[str, Any]:
-        return {**asdict(self), "precision": self.precision, "recall": self.recall}
+        return {**asdict(self), **{name: getattr(self, name) for name in SHARES}}
 
 
 def score(method: Method, models: Iterable[ZooModel]) -> Iterator[Score]:
@@ -57,19 +66,22 @@ def score_one(zoo: ZooModel, found: Mapping[Edge, float]) -> Score:
     missing = [edge for edge in zoo.edges if edge not in found]
     if missing:
         raise ValueError(f"the method gives no number for {missing[0]} of {zoo.name}; it must for every model.edges")
-    judged = [edge for edge in zoo.edges if edge not in zoo.circuit.unwitnessed]
+    inside, cut = zoo.circuit.alone, zoo.circuit.of_kind("cut")
+    judged = [edge for edge in zoo.edges if edge in inside or edge not in zoo.circuit.edges]
     numbers = np.array([float(found[edge]) for edge in judged])
     if np.isnan(numbers).any():
         raise ValueError(f"the method gives {judged[int(np.isnan(numbers).argmax())]} of {zoo.name} no number: nan")
-    truth = np.array([edge in zoo.circuit.witnessed for edge in judged])
+    truth, by_cutting = (np.array([edge in known for edge in judged]) for known in (inside, cut))
     claimed = numbers > 0
     return Score(
         zoo.name,
         len(truth),
-        int(truth.sum()),
-        int(claimed.sum()),
-        int((claimed & truth).sum()),
-        auroc(numbers, truth),
+        circuit=int(truth.sum()),
+        cut=int(by_cutting.sum()),
+        claimed=int(claimed.sum()),
+        right=int((claimed & truth).sum()),
+        cut_right=int((claimed & by_cutting).sum()),
+        auroc=auroc(numbers, truth),
     )
 
 
@@ -97,7 +109,7 @@ def activation_patching(zoo: ZooModel, inputs: Inputs) -> dict[Edge, float]:
     best = clean.logits.argmax(dim=-1, keepdim=True)
     before = clean.logits.gather(-1, best).squeeze(-1).numpy()
     found = {}
-    for edge, logits in clean.without(zoo.edges, other):
+    for edge, logits in clean.replaced((edge, other.parts[edge.source]) for edge in zoo.edges):
         after = logits.gather(-1, best).squeeze(-1).numpy()
         found[edge] = float(np.abs(before - after)[own].mean())
     return found
