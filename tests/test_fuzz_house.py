@@ -15,7 +15,7 @@ import torch
 from fuzz.cases import Shares
 from fuzz.changes import changed_bytes, sentence_faults
 from fuzz.compare import Figures
-from fuzz.decoded import Compiled, compare_compiled, decoded_case, draw_compiled
+from fuzz.decoded import Compiled, compare_compiled, decoded_case, draw_compiled, written_by
 from fuzz.house import PARTS, compare_part
 from fuzz.machine_files import FORMATS, Format, compare_files, draw_machine, read_changed, through_format
 from fuzz.saved import compare_saved, draw_config
@@ -25,7 +25,7 @@ from fuzz.ways import Runner
 from fuzz.written import KINDS, Text, Written, draw_text, draw_written, solution, task, turing, universal
 
 from compile import Transformer
-from compile.errors import REFUSED
+from compile.errors import REFUSED, CapacityError
 from compile.sparse import SparseEngine
 from compile.transformer.encodings import ENCODINGS
 from compile.transformer.files import InvalidModel
@@ -181,6 +181,26 @@ def test_a_model_that_refuses_early_is_caught(monkeypatch: pytest.MonkeyPatch) -
     monkeypatch.setattr(SparseEngine, "answers", lambda self, tokens: np.full(len(tokens), REFUSED))
     found = compare_compiled(LEAN, [solution(np.random.default_rng(0), LEAN.program, 100, 40)], Figures())
     assert {m.kind for m in found} >= {"turing compiled, sparse: refuses early"}
+
+
+def test_a_model_that_stops_writing_early_is_caught(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where its program leaves the solution, it may come to more lines than it counts; otherwise it may not stop."""
+    compiled = replace(LEAN, lines=8)
+    text = next(t for t in (solution(np.random.default_rng(i), LEAN.program, 90, 5) for i in range(9)) if t.start)
+    endless = text.tokens[: text.start].tolist() + [0] * 9
+
+    def stops(*_: Any, **__: Any) -> Any:
+        error = CapacityError("a count ran over")
+        error.written = [np.array(written)]
+        raise error
+
+    monkeypatch.setattr(Transformer, "generate", stops)
+    written = text.tokens[: text.start + 2].tolist()
+    found = written_by(compiled, LEAN.model(), text, Figures())
+    assert found is not None and found.kind == "turing compiled, sparse, writing: refuses early"
+    written = endless
+    found = written_by(compiled, LEAN.model(), text, Figures())
+    assert found is None or "refuses" not in found.kind
 
 
 def test_weights_that_do_not_come_back_are_caught(monkeypatch: pytest.MonkeyPatch) -> None:
