@@ -93,13 +93,13 @@ def _row(row: PaperRow, compiled: Mapping[str, Mapping[str, Any]]) -> TableRow:
 
 
 def _model(name: str, times: float) -> dict[str, Any] | None:
-    """One checkpoint at its own length and at so many times that; None if that was not measured."""
+    """One checkpoint at its own length, and at the longest measured up to so many times that; None: at none."""
     to = read_recipe_of(FOLDER / name)["lengths"][1]
-    kept = {r.length: r for r in kept_results([name]) if r.rollout == 1 and r.group == "all"}
-    once, there = kept.get(to), kept.get(round(to * times))
-    if once is None or there is None:
+    whole = [r for r in kept_results([name]) if r.rollout == 1 and r.group == "all" and isinstance(r.length, int)]
+    kept = {int(r.length): r for r in whole if to <= int(r.length) <= round(to * times)}
+    if to not in kept or len(kept) == 1:
         return None
-    return {"name": name, "to": to, "once": once.accuracy, **_shown(there)}
+    return {"name": name, "to": to, "once": kept[to].accuracy, **_shown(kept[max(kept)])}
 
 
 def _shown(found: Result) -> dict[str, Any]:
