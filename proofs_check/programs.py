@@ -51,7 +51,7 @@ def resolve(program: str | Predictions | None) -> Predictions | None:
         return _mutant(function)
     try:
         found = getattr(import_module(module), function)
-    except (ImportError, AttributeError, ValueError):
+    except (ImportError, AttributeError, ValueError, TypeError):  # TypeError: a name that begins with a dot
         raise ValueError(f"program {program!r} cannot be found: give module:function") from None
     if not callable(found):
         raise ValueError(f"program {program!r} is not a function of (x, machine, n, packing)")

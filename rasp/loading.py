@@ -32,7 +32,7 @@ def load_machine(source: str | os.PathLike[str]) -> TuringMachine:
         return _from_text(source)
     path = Path(source)
     try:
-        loaded = _from_text(_read(path) if str(source).strip() else "")
+        loaded = _from_text(_read(path) if str(source).strip() else "", path.suffix)
     except InvalidMachine as error:
         raise InvalidMachine(f"{path}: {error}") from None
     return loaded if loaded.name else loaded.replace(name=path.stem if path.stem.isprintable() else "")
@@ -97,10 +97,10 @@ def _not_found(path: Path) -> str:
     return f"no such file, gallery machine or bbchallenge text; {hint}"
 
 
-def _from_text(text: str) -> TuringMachine:
-    """By content rather than by suffix: the three formats cannot be mistaken for one another."""
+def _from_text(text: str, suffix: str = "") -> TuringMachine:
+    """By content: the three formats cannot be mistaken for one another. What is none of them is taken at its name."""
     if not text.strip():
         raise InvalidMachine("there is no machine here: give a gallery name, bbchallenge text, or a file with one")
     if looks_like_bbchallenge(text):
         return from_bbchallenge(text)
-    return from_json(text) if text.lstrip().startswith("{") else from_yaml(text)
+    return from_json(text) if text.lstrip()[0] in "{[" or suffix == ".json" else from_yaml(text)

@@ -83,6 +83,7 @@ app.add_typer(bench.app, name="bench")
 app.add_typer(export.app, name="export")
 
 
+LONGEST = 600  # characters of an error
 _BadUsage: Any = typer.BadParameter.__mro__[2]  # click's ClickException, wherever this version of typer keeps it
 
 
@@ -99,10 +100,13 @@ def main() -> None:
     except _BadUsage as error:
         _explain_usage(error)
         sys.exit(2)
+    except typer.Abort:
+        typer.echo("error: nobody said yes, so nothing was done; --yes says it beforehand", err=True)
+        sys.exit(2)
     except (ValueError, OverflowError, OSError, ImportError, MemoryError) as error:
         if os.environ.get("TURING_PROGRAMS_DEBUG"):
             raise
-        typer.echo(f"error: {_sentence(error)}", err=True)
+        typer.echo(f"error: {on_one_line(_sentence(error))}", err=True)
         sys.exit(2)
 
 
@@ -111,9 +115,14 @@ def _explain_usage(error: Any) -> None:
     if type(error).__name__ == "NoArgsIsHelpError":
         error.show()
         return
-    message = " ".join(error.format_message().split()).rstrip(".")
     path = error.ctx.command_path if getattr(error, "ctx", None) else "turing-programs"
-    typer.echo(f"error: {message}; see {path} --help", err=True)
+    typer.echo(f"error: {on_one_line(error.format_message()).rstrip('.')}; see {path} --help", err=True)
+
+
+def on_one_line(text: str) -> str:
+    """A sentence that a terminal can show, whatever was given: no control characters, and no more than a few lines."""
+    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in " ".join(text.split()))
+    return plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]} ... {plain[-LONGEST // 2 :]}"
 
 
 def _sentence(error: Exception) -> str:

@@ -16,7 +16,7 @@ def register(app: typer.Typer) -> None:
 
 
 def agree(
-    tokens: Annotated[int, typer.Option(min=1, help="Tokens to compare, over all models.")] = 2_000_000,
+    tokens: Annotated[int, typer.Option(min=1, max=10**12, help="Tokens to compare, over all models.")] = 2_000_000,
     seed: SeedOption = 0,
     json: JsonOption = False,
 ) -> None:

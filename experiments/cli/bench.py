@@ -21,7 +21,7 @@ def interpreters(json: JsonOption = False) -> None:
 
 @app.command(epilog="Example:  turing-programs bench verify --machines 200000")
 def verify(
-    machines: Annotated[int, typer.Option(min=1, help="Machines in each measurement.")] = 1_000_000,
+    machines: Annotated[int, typer.Option(min=1, max=10**10, help="Machines in each measurement.")] = 1_000_000,
     dask: Annotated[bool, typer.Option("--dask/--no-dask", help="Also a Dask cluster on this machine.")] = True,
     json: JsonOption = False,
 ) -> None:
@@ -44,7 +44,7 @@ def compile(
 
 @app.command(epilog="Example:  turing-programs bench decode --longest 100000")
 def decode(
-    longest: Annotated[int, typer.Option(min=1_000, help="Tokens of the longest context.")] = 1_000_000,
+    longest: Annotated[int, typer.Option(min=1_000, max=10**8, help="Tokens of the longest context.")] = 1_000_000,
     json: JsonOption = False,
 ) -> None:
     """How fast compiled transformers write: the sparse engine beside torch, contexts of up to a million tokens."""

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import re
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
@@ -19,6 +19,18 @@ if TYPE_CHECKING:
     from rich.console import Console
 
     from experiments.benchmarks.rows import Row
+
+
+def one_of(known: Sequence[str]) -> Callable[[str], str]:
+    """What an option must be, also where nothing comes of it."""
+
+    def check(value: str) -> str:
+        if value not in known:
+            raise typer.BadParameter(f"{value!r} is not one of {', '.join(known)}")
+        return value
+
+    return check
+
 
 MachineArgument = Annotated[
     str,
@@ -45,10 +57,14 @@ MachineOrProgram = Annotated[
 ]
 INTERRUPTED = 130  # exit code
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON object on standard output.")]
-DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.")]
-PrecisionOption = Annotated[str, typer.Option(help="float32 or float64.")]
+DEVICES, PRECISIONS = ("auto", "cpu", "cuda"), ("float32", "float64")
+BACKENDS, ENGINES = ("hard_alibi", "lean", "tracr"), ("jit", "stream", "graph", "eager", "reference")
+PACKINGS = ("paper", "unbounded", "tuple")
+DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.", callback=one_of(DEVICES))]
+PrecisionOption = Annotated[str, typer.Option(help="float32 or float64.", callback=one_of(PRECISIONS))]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="CPU threads.")]
-ExamplesOption = Annotated[int, typer.Option(min=1, help="Problems per length.")]
+MOST_PROBLEMS = 10**7
+ExamplesOption = Annotated[int, typer.Option(min=1, max=MOST_PROBLEMS, help="Problems per length.")]
 MOST = 2**32 - 1  # of a seed
 SeedOption = Annotated[int, typer.Option(min=0, max=MOST, help="Of the test problems.")]
 NOption = Annotated[int, typer.Option("--n", "-n", help="The program hashes n+1 tokens.")]
@@ -56,7 +72,10 @@ NOrDefault = Annotated[
     int | None,
     typer.Option("--n", "-n", help="The program looks n+1 tokens back.", show_default="1; of tasks 4"),
 ]
-PackingOption = Annotated[str, typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.")]
+PackingOption = Annotated[
+    str,
+    typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.", callback=one_of(PACKINGS)),
+]
 
 
 def read_path(text: str | Path) -> Path:

@@ -11,6 +11,7 @@ from typing import Annotated, Any
 import typer
 
 from experiments.cli.common import (
+    MOST_PROBLEMS,
     JsonOption,
     PrecisionOption,
     ThreadsOption,
@@ -41,7 +42,10 @@ LengthsOption = Annotated[
     ),
 ]
 ExamplesOption = Annotated[
-    int, typer.Option(min=1, help="Tapes or problems per length; long ones and slow models get a share of them.")
+    int,
+    typer.Option(
+        min=1, max=MOST_PROBLEMS, help="Tapes or problems per length; long ones and slow models get a share of them."
+    ),
 ]
 NsOption = Annotated[
     str | None,
@@ -57,7 +61,7 @@ BackendsOption = Annotated[
     ),
 ]
 FinetuneOption = Annotated[
-    int, typer.Option(min=0, help="Steps of training from compiled weights, on the first machine. 0: none.")
+    int, typer.Option(min=0, max=10**9, help="Steps of training from compiled weights, on the first machine. 0: none.")
 ]
 FromOption = Annotated[
     Path | None, path_option("--from", help="Measure nothing: print from this results.json, and draw if -o is given.")
@@ -80,7 +84,9 @@ def compare(
     shipped: Annotated[bool, typer.Option("--shipped", help="All machines that come with this repository.")] = False,
     machine: MachineOption = None,
     lengths: LengthsOption = None,
-    steps: Annotated[int, typer.Option("--steps", "-t", min=1, help="Steps in a row, at 2x the length.")] = 10,
+    steps: Annotated[
+        int, typer.Option("--steps", "-t", min=1, max=10**6, help="Steps in a row, at 2x the length.")
+    ] = 10,
     examples: ExamplesOption = 288,
     seeds: Annotated[str, typer.Option(help="Of the tapes, such as 0 or 0,1,2.")] = "0",
     n: NsOption = None,

@@ -8,11 +8,13 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.common import (
+    BACKENDS,
     JsonOption,
     MachineOrProgram,
     NOrDefault,
     PrecisionOption,
     ThreadsOption,
+    one_of,
     path_option,
     print_json,
     screen,
@@ -35,7 +37,7 @@ def register(app: typer.Typer) -> None:
 
 def compile_command(
     machine: MachineOrProgram,
-    backend: Annotated[str, typer.Option(help="hard_alibi, lean or tracr.")] = "hard_alibi",
+    backend: Annotated[str, typer.Option(help="hard_alibi, lean or tracr.", callback=one_of(BACKENDS))] = "hard_alibi",
     n: NOrDefault = None,
     steps: Annotated[
         int, typer.Option("--steps", "-t", help="How many steps, lines of a task, or `sel_width`, the model can count.")

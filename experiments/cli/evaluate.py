@@ -48,8 +48,10 @@ def evaluate(
     checkpoints: Annotated[list[str] | None, typer.Argument(help="Folders of runs, or names of shipped ones.")] = None,
     shipped: Annotated[bool, typer.Option("--shipped", help="All that come with this repository.")] = False,
     lengths: LengthsOption = None,
-    rollout: Annotated[int, typer.Option(min=0, help="Machine steps in a row.")] = 0,
-    gram: Annotated[int, typer.Option(min=0, help="Split by whether the tape repeats an n-gram of this size.")] = 0,
+    rollout: Annotated[int, typer.Option(min=0, max=10**6, help="Machine steps in a row.")] = 0,
+    gram: Annotated[
+        int, typer.Option(min=0, max=10**6, help="Split by whether the tape repeats an n-gram of this size.")
+    ] = 0,
     grid: GridOption = None,
     examples: ExamplesOption = 288,
     seed: SeedOption = 0,

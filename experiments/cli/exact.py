@@ -6,7 +6,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, print_json, progress_bar, versions
+from experiments.cli.common import MOST, MOST_PROBLEMS, JsonOption, print_json, progress_bar, versions
 
 
 def register(app: typer.Typer) -> None:
@@ -20,8 +20,8 @@ def exact(
     task: Annotated[str, typer.Argument(help="addition, multiplication1, multiplication3, ...")],
     digits: Annotated[int, typer.Option("--digits", "-d", min=1, max=400, help="Of the numbers, not the factor.")] = 20,
     n: Annotated[int, typer.Option("--n", "-n", min=1, help="The program looks n+1 tokens back.")] = 4,
-    problems: Annotated[int, typer.Option(min=1, help="Fresh problems.")] = 288,
-    seed: Annotated[int, typer.Option(min=0, help="Which problems.")] = 0,
+    problems: Annotated[int, typer.Option(min=1, max=MOST_PROBLEMS, help="Fresh problems.")] = 288,
+    seed: Annotated[int, typer.Option(min=0, max=MOST, help="Which problems.")] = 0,
     workers: Annotated[int, typer.Option(min=1, max=64, help="Threads.")] = 1,
     keep: Annotated[bool, typer.Option("--keep", help="Store it for `table`.")] = False,
     json: JsonOption = False,

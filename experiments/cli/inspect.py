@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from experiments.cli.common import (
+    BACKENDS,
     JsonOption,
     NOrDefault,
     PrecisionOption,
@@ -15,6 +16,7 @@ from experiments.cli.common import (
     TagsOption,
     TapeArgument,
     ThreadsOption,
+    one_of,
     open_in_browser,
     path_option,
     print_json,
@@ -40,6 +42,9 @@ AgainstOption = Annotated[str | None, typer.Option(help="A second model, shown b
 GalleryOption = Annotated[
     Path | None, path_option(help="Write a page for every gallery machine and an index into this folder instead.")
 ]
+BackendOption = Annotated[
+    str, typer.Option(help="For `compiled`: hard_alibi, lean or tracr.", callback=one_of(BACKENDS))
+]
 FreeOption = Annotated[bool, typer.Option("--free", help="Show what the model writes by itself, right or wrong.")]
 
 
@@ -62,7 +67,7 @@ def inspect(
     output: Annotated[Path | None, path_option("-o", "--output", help="The page. Default: inspector.html")] = None,
     open_: Annotated[bool, typer.Option("--open", help="Open it in the browser.")] = False,
     against: AgainstOption = None,
-    backend: Annotated[str, typer.Option(help="For `compiled`: hard_alibi, lean or tracr.")] = "lean",
+    backend: BackendOption = "lean",
     n: NOrDefault = None,
     tags: TagsOption = None,
     free: FreeOption = False,

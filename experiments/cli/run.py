@@ -10,6 +10,8 @@ import typer
 
 from experiments.cli import problem_display
 from experiments.cli.common import (
+    BACKENDS,
+    ENGINES,
     INTERRUPTED,
     JsonOption,
     MachineOrProgram,
@@ -19,6 +21,7 @@ from experiments.cli.common import (
     TagsOption,
     TapeArgument,
     ThreadsOption,
+    one_of,
     print_json,
     stage_bar,
     versions,
@@ -42,12 +45,16 @@ OnOption = Annotated[
         "of a problem: program, compiled or a checkpoint."
     ),
 ]
-EngineOption = Annotated[str, typer.Option(help="How rasp runs: jit, stream, graph, eager or reference.")]
+EngineOption = Annotated[
+    str, typer.Option(help="How rasp runs: jit, stream, graph, eager or reference.", callback=one_of(ENGINES))
+]
 RoomOption = Annotated[
     bool | None,
     typer.Option("--room/--no-room", help="Add blanks so that the head stays on the tape. Default: if it can halt."),
 ]
-BackendOption = Annotated[str, typer.Option(help="With `--on compiled`: hard_alibi, lean or tracr.")]
+BackendOption = Annotated[
+    str, typer.Option(help="With `--on compiled`: hard_alibi, lean or tracr.", callback=one_of(BACKENDS))
+]
 
 
 def register(app: typer.Typer) -> None:

@@ -9,9 +9,11 @@ from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 import typer
 
 from experiments.cli.common import (
+    ENGINES,
     JsonOption,
     NOption,
     PackingOption,
+    one_of,
     path_option,
     print_json,
     print_verdict,
@@ -55,7 +57,9 @@ DaskOption = Annotated[str | None, typer.Option(help="Address of a Dask schedule
 ResumeOption = Annotated[
     str | None, typer.Option(help="Journal of finished chunks: written as they finish, read at the start.")
 ]
-EngineOption = Annotated[str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.")]
+EngineOption = Annotated[
+    str, typer.Option(help="How the program runs: jit, stream, eager, graph, reference.", callback=one_of(ENGINES))
+]
 ProgramOption = Annotated[str | None, typer.Option(hidden=True, help="Check MODULE:FUNCTION instead.")]
 CornersOption = Annotated[
     bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")

@@ -32,6 +32,7 @@ from experiments.models import use_precision
 from proofs_check.sampled.pool import open_pool
 from rasp import TuringMachine
 from rasp.formats.json import to_json
+from rasp.memory import need_memory
 from rasp.progress import Progress
 
 COST_TAPES = 16  # written together when speed is measured
@@ -88,6 +89,8 @@ class MachineStudy:
     def __init__(self, subject: Subject, settings: Settings, first: bool, tell: Tell) -> None:
         self.subject, self.settings, self.first, self.tell = subject, settings, first, tell
         machine, lengths, few = subject.machine, subject.lengths(settings), math.ceil(settings.examples / 4)
+        what = f"{settings.examples:,} tapes of up to {max(lengths):,} cells"
+        need_memory(what, 16 * settings.examples * sum(lengths), "give fewer --examples or smaller --lengths")
         shared = partial(over_seeds, settings.seeds)
         self.drawn = {length: shared(fresh_tapes, settings.examples, machine, length) for length in lengths}
         self.hard = {

@@ -17,7 +17,9 @@ from experiments.evaluation.checkpoints import Checkpoint
 from experiments.evaluation.results import Result, result
 from experiments.tasks import Samples, Task, TuringRasp
 from experiments.tasks.turing_rasp import draw_tapes, follow
+from rasp.memory import need_memory
 
+PROBLEM_BYTES = 16  # for each cell or digit, at least: tokens of the problem and of its answer
 EXAMPLES = 288  # per length, as in the paper
 GRID_EXAMPLES = 96  # per pair of operand lengths
 ADVANCE = 20
@@ -107,13 +109,15 @@ def by_repeats(
     context: int | None = None,
     name: str = "",
 ) -> list[Result]:
-    """One-step accuracy on tapes whose successor has a repeated n-gram, and on those where it has none."""
+    """One-step accuracy on tapes whose successor has a repeated n-gram, and on those where it has none; a group that no
+    tape is of is left out."""
     samples = task.sample(fresh_rng(seed, length), length, count=examples)
     right = task.check(samples, answers(model, samples, context))
     repeats = np.array([has_repeat(samples.answer(i), gram) for i in range(len(samples))], dtype=np.bool_)
     return [
         replace(result(name, length, right[repeats == wanted]), group=group)
         for wanted, group in ((True, f"repeated {gram}-gram"), (False, f"no repeated {gram}-gram"))
+        if (repeats == wanted).any()
     ]
 
 
@@ -150,6 +154,9 @@ def evaluate(
         raise ValueError(f"{c.name} is no Turing machine: rollouts and repeats are only of machines (RASP format)")
     if grid and c.task.operands != 2:
         raise ValueError(f"{c.name} has problems of one operand length; a grid needs two")
+    longest = max(*chosen, *grid, 1)
+    what = f"{examples:,} problems of length {longest:,}"
+    need_memory(what, PROBLEM_BYTES * examples * longest, "give fewer --examples or smaller --lengths")
     options: dict[str, Any] = {"seed": seed, "context": c.context, "name": c.name}
     results = [accuracy(c.model, c.task, length, examples, **options) for length in chosen]
     for length in chosen:

@@ -27,6 +27,7 @@ from rasp.memory import need_memory
 from rasp.progress import Progress
 
 MOST_TOKENS = 4_000_000  # run at a time: long runs are taken fewer together
+CHUNK_BYTES = 500  # of a part that waits or is done
 WORTH_A_POOL = 1_000_000  # below this many machines, starting processes takes longer than the work
 
 
@@ -94,6 +95,7 @@ def run_sweep(
     count = check_workers(workers, sweep.machines, engine, dask)
     what = f"a run of {sweep.longest_run:,} tokens in each of {count} processes"
     need_memory(what, sweep.bytes_of_a_run * count, "give shorter tapes, fewer steps or fewer --workers")
+    need_memory(f"a list of {sweep.chunks:,} parts of the work", CHUNK_BYTES * sweep.chunks, "give fewer --machines")
     if sweep.program.startswith("__main__:") and (count > 1 or dask or pool):
         raise ValueError(f"program {sweep.program} is unknown to other processes: put it in a module, or use 1 worker")
     work = partial(run_chunk, sweep, engine, program)

@@ -26,6 +26,7 @@ from experiments.comparison.tasks.takers import Kept, Taker, compiled_taker, lea
 from experiments.models import use_precision
 from experiments.tasks import Sgd
 from proofs_check.tasks import predicted_first_wrong
+from rasp.memory import need_memory
 from rasp.progress import Progress
 
 CHECKED = 24  # problems of a length on which programs are held to their contract
@@ -85,7 +86,10 @@ class TaskStudy:
 
     def __init__(self, subject: TaskSubject, settings: TaskSettings, kept: Kept, progress: Progress) -> None:
         self.subject, self.settings, self.kept, self.progress = subject, settings, kept, progress
-        self.problems = {length: self.draw(length, settings.examples) for length in subject.lengths(settings)}
+        lengths = subject.lengths(settings)
+        what = f"{settings.examples:,} problems of up to {max(lengths):,}"
+        need_memory(what, 16 * settings.examples * sum(lengths), "give fewer --examples or smaller --lengths")
+        self.problems = {length: self.draw(length, settings.examples) for length in lengths}
         few = math.ceil(settings.examples / 12)
         shortest = [length for length in self.problems if subject.times(length) <= 2]
         self.hard = {length: self.draw(length, few, few=True) for length in shortest if subject.paper is not None}
