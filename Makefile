@@ -2,6 +2,7 @@
 # make proof  the theorem in Coq and the lemmas with z3 (installs coq where it can)
 # make test   lint, types and the whole default test suite
 # make docs   pages, notebooks, demos and reference as a site in build/site
+# make packaging  wheel and sdist, each extra alone in an environment of its own (long)
 # make fuzz   random programs, long texts, models and files in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
 BIN    := .venv/bin
@@ -9,7 +10,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo proof test test-slow fuzz lint browser coq bench docs clean
+.PHONY: demo proof test test-slow fuzz packaging lint browser coq bench docs clean
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
@@ -27,6 +28,9 @@ SECONDS := 600
 SEED := 0
 fuzz: .venv/.all
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
+
+packaging: .venv/.all
+	PYTHONPATH=tests $(BIN)/python -m installed
 
 lint: .venv/.all
 	$(BIN)/ruff check .

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from pathlib import Path
-
 import torch
+
+from experiments.processor import cpu_flags
 
 DEVICES = ("auto", "cpu", "cuda")
 BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86; Arm calls it bf16
-CPU_INFO = Path("/proc/cpuinfo")
 
 
 def choose_device(name: str) -> str:
@@ -19,13 +18,6 @@ def choose_device(name: str) -> str:
     if name == "cuda" and not available:
         raise ValueError("device cuda was asked for, but torch sees no CUDA device here; use --device cpu")
     return "cuda" if available and name != "cpu" else "cpu"
-
-
-def cpu_flags() -> frozenset[str]:
-    """What the first core can do, as the system tells it; nothing where it does not."""
-    lines = CPU_INFO.read_text().splitlines() if CPU_INFO.is_file() else []
-    named = (line.partition(":") for line in lines)
-    return frozenset(next((flags for name, _, flags in named if name.strip() in ("flags", "Features")), "").split())
 
 
 def has_bf16(device: str) -> bool:

@@ -15,7 +15,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from typing import Any
 
-from experiments.devices import cpu_flags
+from experiments.processor import cpu_flags
 
 PACKAGE = "turing-programs"
 TOOLS = {"coqc": ("the formal proof", "coq"), "chromium": ("tests of pages", "chromium")}  # Debian's packages

@@ -313,7 +313,7 @@ def cpu_flags(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[str]
 
     def pretend(flags: str) -> None:
         (tmp_path / "cpuinfo").write_text(f"processor\t: 0\nmodel name\t: some\nflags\t\t: fpu avx2 {flags}\n\n")
-        monkeypatch.setattr("experiments.devices.CPU_INFO", tmp_path / "cpuinfo")
+        monkeypatch.setattr("experiments.processor.CPU_INFO", tmp_path / "cpuinfo")
 
     return pretend
 
