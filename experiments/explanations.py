@@ -10,7 +10,6 @@ from rasp import TuringMachine
 
 if TYPE_CHECKING:
     from compile import Transformer
-    from experiments.inspections import Scene
 
 UNPREDICTED = "The theorem does not predict this failure: please report it."
 
@@ -43,17 +42,19 @@ def why_wrong(machine: TuringMachine, tape: list[int], step: int, n: int, packin
     )
 
 
-def why_model_wrong(model: Transformer, scene: Scene, at: int, said: int) -> str:
-    """Of the first token of a scene that a model gets wrong: `said` at token `at`; -1: it refuses."""
+def why_model_wrong(
+    model: Transformer, trace: np.ndarray, given: int, machine: TuringMachine | None, at: int, said: int
+) -> str:
+    """Of the first token of a right text, `given` up to its prompt's end, that a model gets wrong: `said` at token
+    `at`; -1: it refuses."""
     extra = model.config.extra
     if said < 0:
         return f"{model.config.refusal}." if model.config.refusal else "It refuses to answer."
     if "backend" not in extra or "n" not in extra:
         return "It was learned: nothing promises that it is right."
     n, packing = model.config.note("n", int), str(extra.get("packing", "unbounded"))
-    if scene.machine is not None and "machine" in extra:
-        tape = np.asarray(scene.trace)[: scene.given - 1].tolist()
-        return why_wrong(scene.machine, tape, (at + 1) // scene.given, n, packing)
+    if machine is not None and "machine" in extra:
+        return why_wrong(machine, np.asarray(trace)[: given - 1].tolist(), (at + 1) // given, n, packing)
     return (
         f"It does what its program does, which looks {n + 1} tokens back: something copied here repeats them. "
         "A larger --n tells them apart."

@@ -135,7 +135,8 @@ class InspectedScene(NamedTuple):
 def score(model: Transformer, scene: Scene, truth: Sequence[int], said: Sequence[int]) -> ModelScore:
     asked = [i for i in range(scene.given - 1, len(scene.trace)) if truth[i] >= 0 or scene.says is not None]
     wrong = [i for i in asked if said[i] != truth[i]]
-    why = why_model_wrong(model, scene, wrong[0], said[wrong[0]]) if wrong else ""
+    at = wrong[0] if wrong else 0
+    why = why_model_wrong(model, scene.trace, scene.given, scene.machine, at, said[at]) if wrong else ""
     return ModelScore(len(asked) - len(wrong), len(asked), wrong[0] + 1 if wrong else None, why)
 
 

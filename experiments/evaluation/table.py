@@ -6,7 +6,6 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from pathlib import Path
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
@@ -17,7 +16,7 @@ from experiments.files import read_json, write_json
 if TYPE_CHECKING:
     from experiments.evaluation.compiled import CompiledResult
 
-EXACT = Path(__file__).parents[1] / "report/exact.json"
+EXACT = FOLDER / "exact.json"
 
 
 @dataclass(frozen=True)
