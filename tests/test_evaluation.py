@@ -350,7 +350,7 @@ def test_a_model_is_asked_in_the_precision_and_on_the_threads_asked_for(
         assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", precision, "--threads", "1") == 0
         assert seen[-1].embed.weight.dtype == getattr(torch, precision) and torch.get_num_threads() == 1
     assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", "bf16") == 2
-    assert "float32 or float64" in capsys.readouterr().err
+    assert "is not one of float32, float64" in capsys.readouterr().err
 
 
 # --- the paper's table ------------------------------------------------------------------------------------------------
