@@ -2,6 +2,7 @@
 # make proof  the theorem in Coq and the lemmas with z3 (installs coq where it can)
 # make test   lint, types and the whole default test suite
 # make docs   pages, notebooks, demos and reference as a site in build/site
+# make coverage  lines of rasp, proofs_check and compile that the default tests run (long)
 # make packaging  wheel and sdist, each extra alone in an environment of its own (long)
 # make fuzz   random programs, long texts, models and files in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
@@ -10,7 +11,7 @@ INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --co
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 
-.PHONY: demo proof test test-slow fuzz packaging lint browser coq bench docs clean
+.PHONY: demo proof test test-slow fuzz coverage packaging lint browser coq bench docs clean
 
 demo: .venv/.base
 	$(BIN)/turing-programs verify
@@ -29,8 +30,14 @@ SEED := 0
 fuzz: .venv/.all
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
+# The second run is of functions that are machine code otherwise: numba compiles nothing, so their lines are seen.
+coverage: .venv/.all
+	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=
+	NUMBA_DISABLE_JIT=1 $(BIN)/pytest --cov --cov-append --cov-report= tests/test_as_python.py
+	$(BIN)/coverage report --skip-covered --sort=cover --fail-under=95
+
 packaging: .venv/.all
-	PYTHONPATH=tests $(BIN)/python -m installed
+	PYTHONPATH=tests $(BIN)/python -m installed $(if $(EXTRAS),--extras $(EXTRAS)) $(if $(WITH),--python $(WITH)) $(if $(LOWEST),--lowest)
 
 lint: .venv/.all
 	$(BIN)/ruff check .

@@ -82,7 +82,9 @@ def tagged_start(chosen: TuringMachine, tape: list[int], n: int, kinds: int) -> 
 
 def tags_of(model: Transformer | None, chosen: TuringMachine) -> int:
     """How many kinds of tags the machine that a model carries has, beside the one that was named (1: none)."""
+    if model is None:  # then torch is not needed
+        return 1
     from compile.machine import machine_of
 
-    own = machine_of(model) if model is not None else None
+    own = machine_of(model)
     return 1 if own is None else len(own.symbols) // len(chosen.symbols)

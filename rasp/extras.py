@@ -34,8 +34,8 @@ def how_to_get(library: str) -> str:
 
 
 def missing(what: str, error: ModuleNotFoundError) -> ModuleNotFoundError:
-    """The error of an import, in a sentence that says how to get the library; as it is if that was said already."""
-    if error.name is None or "pip install" in str(error):
+    """The error of an import, in a sentence that says who needs the library and how to get it."""
+    if error.name is None:
         return error
     sentence = f"{what} needs {error.name}; install it with: {how_to_get(error.name)}"
     return ModuleNotFoundError(sentence, name=error.name, path=error.path)

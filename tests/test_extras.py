@@ -94,12 +94,41 @@ def test_a_call_names_what_is_missing(library: str) -> None:
     assert f"pip install 'turing-programs[{EXTRAS[library]}]'" in last, done.stderr
 
 
+NEEDS_NOTHING = """
+import sys
+sys.modules.update(dict.fromkeys(sys.argv.pop(1).split(",")))
+from experiments.cli import main
+main()
+"""
+
+
+@pytest.mark.parametrize(
+    ("command", "says"),
+    [
+        ("run bb4", "107"),
+        ("run bb4 --on rasp", "departs from the machine"),
+        ("run addition 4324+139 --on program", "4463"),
+        ("graph addition -o addition.dot", "wrote addition.dot"),
+        ("machines", "bb5"),
+        ("programs", "sgd"),
+        ("verify -m 200", "0 violations"),
+        ("exhaust bb2 -l 2", "0 violations"),
+        ("doctor", "left out: torch is missing"),
+    ],
+)
+def test_what_needs_no_extra_works_without_any(command: str, says: str, tmp_path: Path) -> None:
+    given = [sys.executable, "-c", NEEDS_NOTHING, ",".join(EXTRAS), *command.split()]
+    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    assert done.returncode == 0 and says in done.stdout, done.stdout[-500:] + done.stderr
+
+
 def test_what_is_not_ours_is_named_by_itself() -> None:
     assert how_to_get("pandas.core") == "pip install pandas"
     said = missing("this", ModuleNotFoundError("No module named 'z3.z3'", name="z3.z3"))
     assert (
         str(said) == "this needs z3.z3; install it with: pip install 'turing-programs[proofs]'" and said.name == "z3.z3"
     )
-    assert missing("that", said) is said, "what was said is not said twice"
+    again = missing("this command", said)
+    assert str(again) == "this command needs z3.z3; install it with: pip install 'turing-programs[proofs]'"
     nameless = ModuleNotFoundError("odd")
     assert missing("this", nameless) is nameless

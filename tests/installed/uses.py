@@ -40,7 +40,7 @@ USES: dict[str, tuple[Use, ...]] = {
         Use("turing-programs doctor", "200 random machines, 0 violations"),
         Use("turing-programs verify -m 1000", "0 violations"),
         Use("turing-programs run bb4", "107"),
-        Use("turing-programs run bb4 --on rasp", "bb4"),
+        Use("turing-programs run bb4 --on rasp", "departs from the machine"),
         Use("turing-programs run addition 4324+139 --on program", "4463"),
         Use("turing-programs graph addition -o addition.dot"),
         Use("turing-programs machines", "bb5"),
@@ -51,10 +51,10 @@ USES: dict[str, tuple[Use, ...]] = {
     "torch": (
         Use("turing-programs doctor", "a learned transformer is right on"),
         Use("turing-programs compile bb2 -o bb2", "layers"),
-        Use("turing-programs run bb3 --on compiled", "bb3"),
+        Use("turing-programs run bb3 --on compiled", "every token as the machine writes it"),
         Use("turing-programs inspect compiled bb2 -o page.html"),
         Use("turing-programs playground -o playground.html"),
-        Use("turing-programs evaluate tm-0 --lengths 20 -n 4", "tm-0"),
+        Use("turing-programs evaluate tm-0 --lengths 20 --examples 4", "tm-0"),
     ),
     "tracr": (Use("turing-programs compile bb2 --backend tracr --steps 4 -o bb2", "layers"),),
     "train": (
