@@ -30,10 +30,9 @@ SEED := 0
 fuzz: .venv/.all
 	PYTHONPATH=tests $(BIN)/python -m fuzz --seconds $(SECONDS) --seed $(SEED)
 
-# The second run is of functions that are machine code otherwise: numba compiles nothing, so their lines are seen.
+# Functions that are machine code otherwise are run as Python by tests/test_as_python.py, and counted there.
 coverage: .venv/.all
 	$(BIN)/pytest -n 2 --dist worksteal --cov --cov-report=
-	NUMBA_DISABLE_JIT=1 $(BIN)/pytest --cov --cov-append --cov-report= tests/test_as_python.py
 	$(BIN)/coverage report --skip-covered --sort=cover --fail-under=95
 
 packaging: .venv/.all
