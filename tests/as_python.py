@@ -58,12 +58,11 @@ def machines() -> dict[str, Any]:
 def programs() -> dict[str, Any]:
     """One number as a key, several, and every reduction."""
     x = np.array([3, 1, 2, 2, 4, 3, 0, 2, 3, 1])
-    pair = lambda v, reduction: run(  # noqa: E731
-        lambda x: kqv((x, tok_map(x, lambda a: a % 2)), (shift_right(x, 1), x > 1), v(x), equals, 5, reduction), x, engine="jit")  # fmt: skip
-    found = {f"tuple {r}": pair(cumsum, r).tolist() for r in ("mean", "max", "min")}
+    found: dict[str, Any] = {}
     for reduction in ("mean", "max", "min"):
         one = run(lambda x: kqv(x, shift_right(x, 2), cumsum(x), equals, -4, reduction), x, engine="jit")  # noqa: B023
-        found[reduction] = one.tolist()
+        both = run(lambda x: pairs(x, reduction), x, engine="jit")  # noqa: B023
+        found[reduction], found[f"tuple {reduction}"] = one.tolist(), both.tolist()
     found["counted"] = run(lambda x: num_prev(x, x), x, engine="jit").tolist()
     found["pairs counted"] = run(
         lambda x: seq_map(num_prev(x, x), x, lambda a, b: a // (b + 2)), x, engine="jit"
@@ -75,6 +74,11 @@ def programs() -> dict[str, Any]:
         found[f"turing {packing}"] = predict(text, machine, 1, packing, engine="jit").tolist()
         found[f"written {packing}"] = generate([*tape, 0], machine, 12, 1, packing, engine="jit").tolist()
     return found
+
+
+def pairs(x: Any, reduction: str) -> Any:
+    keys, queries = (x, tok_map(x, lambda a: a % 2)), (shift_right(x, 1), x > 1)
+    return kqv(keys, queries, cumsum(x), equals, 5, reduction)
 
 
 def models() -> dict[str, Any]:
