@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+MOST_N = 256
 NO_TRUTH = "a program cannot branch on a whole sequence; use where(condition, x, y)"
 NO_TRUTH_OF_SELECTORS = "selectors are joined with & and |, not with `and` and `or`"
 NO_CHANGE = "a sequence cannot be changed in place; use where(condition, x, y) or prefix_fill"
@@ -39,6 +40,8 @@ def check_whole(what: str, value: Any, reason: str, error: type[ValueError] = Va
 def check_n(n: Any, error: type[ValueError] = ValueError) -> None:
     """The n of n-grams, as the programs count it: n+1 tokens make one key."""
     check_whole("n", n, "the program hashes n+1 tokens", error)
+    if n > MOST_N:
+        raise error(f"n is {n}: programs look at most {MOST_N} + 1 tokens back, and grow with n; give a smaller one")
 
 
 def place_of(function: Callable[..., Any]) -> str:

@@ -22,7 +22,6 @@ from rasp.machines.machine import InvalidTape, TuringMachine, empt, sep
 PACKINGS = ("paper", "unbounded", "tuple")
 BITS = 63
 LARGEST = 2**BITS - 1  # the largest int64
-MOST_PARTS = 256  # n of keys that are tuples: the program grows with it
 
 
 class Machine(Protocol):
@@ -139,8 +138,6 @@ def check_packing(n: int, base: int, packing: str, length: int = 0) -> None:
     if packing not in PACKINGS:
         raise ValueError(f"packing {packing!r} is not one of {', '.join(PACKINGS)}")
     check_n(n)
-    if packing == "tuple" and n > MOST_PARTS:
-        raise ValueError(f"n is {n}: keys that are tuples have at most {MOST_PARTS} + 1 tokens; give a smaller n")
     if not key_fits(n, base, packing, length):
         largest = max((m for m in range(1, min(n, BITS)) if key_fits(m, base, packing, length)), default=0)
         fit = f"the largest n that fits is {largest}" if largest else "no n fits: shorten the input or the alphabet"
