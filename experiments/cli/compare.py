@@ -67,7 +67,9 @@ FromOption = Annotated[
     Path | None, path_option("--from", help="Measure nothing: print from this results.json, and draw if -o is given.")
 ]
 OutputOption = Annotated[Path | None, path_option("-o", "--output", help="Folder of the page.", show_default="report")]
-WorkersOption = Annotated[int | None, typer.Option(min=1, help="Processes. Default: one per core, at most 4.")]
+WorkersOption = Annotated[
+    int | None, typer.Option(min=1, max=1024, help="Processes. Default: one per core, at most 4.")
+]
 
 
 def register(app: typer.Typer) -> None:
