@@ -18,7 +18,6 @@ import numpy as np
 import pytest
 
 from compile import CapacityError, CompileError, Transformer, compile_machine, compile_program
-from compile.hard_alibi import assemble
 from compile.sparse import NotSparse, SparseEngine
 from compile.sparse.bounds import check_bounds
 from compile.transformer import one_row
@@ -26,7 +25,7 @@ from compile.transformer.engines import looked_up_by
 from experiments import playback
 from experiments.engine_agreement import CompiledMachine, EngineAgreement, check_agreement, compare, subjects
 from experiments.playback import PlaybackRequest, play, play_request
-from rasp import TuringMachine, kqv, leq, make_simulable, next_tokens, run, sep
+from rasp import TuringMachine, kqv, leq, make_simulable, memory, next_tokens, run, sep
 
 
 @cache
@@ -283,8 +282,8 @@ cli.main()
 
 
 def test_a_model_too_large_for_this_machine_is_a_sentence(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(assemble, "machine_memory", lambda: 100_000)
-    with pytest.raises(CompileError, match=r"parameters, .* GB, and this machine has .*; ask for fewer steps"):
+    monkeypatch.setattr(memory, "free_bytes", lambda: 100_000)
+    with pytest.raises(CompileError, match=r"parameters would take .* of memory, and .* are free; ask for fewer steps"):
         compile_machine(TuringMachine.random(symbols=3, states=2, seed=0), backend="lean", steps=12)
     with pytest.raises(CompileError, match="counts up to 5002 were asked for.*4096; ask for less"):
         compile_machine(TuringMachine.random(symbols=3, states=2, seed=0), backend="lean", steps=5000)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -16,6 +15,7 @@ from compile.hard_alibi.shapes import Shape, fit
 from compile.readings import BIAS, Reading
 from compile.transformer import Transformer, TransformerConfig
 from compile.transformer.annotations import Annotations, ProgramGraph
+from rasp.memory import NotEnoughMemory, need_memory
 
 GELU_SCALE = 1e4  # gelu(s t) / s differs from relu(t) by at most 0.17 / s
 SIZES = {"float32": 4, "float64": 8}  # bytes
@@ -51,7 +51,7 @@ def assemble(
         token_names=_names(network, token_names),
         **_sizes(network, layers, shape),
     )
-    need_memory(config)
+    need_room(config)
     model = Transformer.zeros(config)
     with torch.no_grad():
         _write_ends(model, network)
@@ -63,23 +63,14 @@ def assemble(
     return model
 
 
-def need_memory(config: TransformerConfig) -> None:
+def need_room(config: TransformerConfig) -> None:
     """Refuse weights that this machine cannot hold, before they are asked for."""
-    count, there = config.rough_parameter_count, machine_memory()
-    needed = count * SIZES[config.dtype]
-    if there is not None and needed > there:
-        raise CompileError(
-            f"the model would have {count:,} parameters, {needed / 1e9:.0f} GB, and this machine has "
-            f"{there / 1e9:.0f} GB of memory; ask for fewer steps (counts), a smaller n or fewer tokens"
-        )
-
-
-def machine_memory() -> int | None:
-    """In bytes, where the system says."""
+    count = config.rough_parameter_count
+    what, instead = f"a model of {count:,} parameters", "ask for fewer steps (counts), a smaller n or fewer tokens"
     try:
-        return os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
-    except (AttributeError, ValueError, OSError):
-        return None
+        need_memory(what, count * SIZES[config.dtype], instead)
+    except NotEnoughMemory as error:
+        raise CompileError(str(error)) from None
 
 
 def _sizes(network: Network, layers: Sequence[DraftLayer], shape: Shape | None) -> dict[str, Any]:

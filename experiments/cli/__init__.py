@@ -103,7 +103,9 @@ def main() -> None:
     except typer.Abort:
         typer.echo("error: nobody said yes, so nothing was done; --yes says it beforehand", err=True)
         sys.exit(2)
-    except (ValueError, OverflowError, OSError, ImportError, MemoryError) as error:
+    except (ValueError, OverflowError, OSError, ImportError, MemoryError, RuntimeError) as error:
+        if isinstance(error, RuntimeError) and not _is_about_room(error):
+            raise
         if os.environ.get("TURING_PROGRAMS_DEBUG"):
             raise
         typer.echo(f"error: {on_one_line(_sentence(error))}", err=True)
@@ -125,7 +127,17 @@ def on_one_line(text: str) -> str:
     return plain if len(plain) <= LONGEST else f"{plain[: LONGEST // 2]} ... {plain[-LONGEST // 2 :]}"
 
 
+def _is_about_room(error: RuntimeError) -> bool:
+    """What torch says where memory ends, and Python where calls are too deep."""
+    out_of_memory = type(error).__name__ == "OutOfMemoryError" or "allocate memory" in str(error)
+    return isinstance(error, RecursionError) or out_of_memory
+
+
 def _sentence(error: Exception) -> str:
+    if isinstance(error, RecursionError):
+        return "this is nested too deeply to be followed; give something flatter"
+    if isinstance(error, RuntimeError):
+        return "not enough memory for this; ask for less"
     if isinstance(error, ModuleNotFoundError):
         from rasp.extras import missing
 

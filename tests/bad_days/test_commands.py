@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+
 from bad_days.running import Parameter, commands, parameters, run
 
 # What is typed where nothing is wrong; little work, should a value be taken after all.
@@ -34,6 +35,7 @@ COMMANDS: dict[str, list[str]] = {
     "machines": ["bb2"],
     "graph": ["next_token_turing"],
     "doctor": [],
+    "table": [],
     "zoo": ["out", "--only", "induct"],
     "bench interpreters": [],
     "bench verify": [],

@@ -1,4 +1,4 @@
-"""Files and folders that are missing, empty, endless, malformed, binary or hostile, for every command that reads one."""
+"""Files and folders that are missing, empty, endless, malformed, binary or hostile, for all that reads them."""
 
 from __future__ import annotations
 
@@ -6,6 +6,7 @@ import json
 from pathlib import Path
 
 import pytest
+
 from bad_days.running import run
 
 ENDLESS = Path("/dev/zero")
