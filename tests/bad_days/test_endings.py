@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import errno
+import importlib
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -33,6 +34,7 @@ WORK = {
     "machines": "experiments.machines:read_machine",
     "graph": "experiments.programs:make_graph",
     "doctor": "experiments.doctor:examine",
+    "table": "experiments.evaluation.table:paper_table",
     "zoo": "experiments.zoo.building:build_zoo",
     "bench interpreters": "experiments.benchmarks.interpreters:bench_interpreters",
     "bench verify": "experiments.benchmarks.verify:bench_verify",
@@ -58,8 +60,6 @@ def test_every_command_has_a_row() -> None:
 @pytest.fixture
 def ending(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> Callable[[BaseException], Any]:
     """Let the work of a command end so."""
-    import importlib
-
     module, _, function = WORK[request.getfixturevalue("name")].partition(":")
     owner = importlib.import_module(module)
     assert callable(getattr(owner, function))
