@@ -356,8 +356,8 @@ main()
 """
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_an_interrupt_leaves_nothing_half_written(workers: int, damaged: Path, tmp_path: Path) -> None:
+@pytest.mark.parametrize(("stop", "workers"), [(signal.SIGINT, 1), (signal.SIGINT, 2), (signal.SIGKILL, 1)])
+def test_a_stop_leaves_nothing_half_written(stop: signal.Signals, workers: int, damaged: Path, tmp_path: Path) -> None:
     folder = tmp_path / "report"
     arguments = ["compare", "tm-0", str(damaged), "-o", str(folder), "--examples", "2000", "--workers", str(workers)]
     running = subprocess.Popen(
@@ -367,9 +367,9 @@ def test_an_interrupt_leaves_nothing_half_written(workers: int, damaged: Path, t
     while not folder.exists() and time.monotonic() < deadline:
         time.sleep(0.2)
     time.sleep(4)
-    running.send_signal(signal.SIGINT)
+    running.send_signal(stop)
     _, said = running.communicate(timeout=60)
-    assert running.returncode == 130 and "Traceback" not in said
+    assert running.returncode == (130 if stop == signal.SIGINT else -stop) and "Traceback" not in said
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 
 
