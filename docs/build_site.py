@@ -27,6 +27,7 @@ PAGES = {
     "results": "Learned against compiled",
     "machines": "Machines, programs and tasks of your own",
     "training-notes": "Training notes",
+    "sizing": "What large runs take",
 }
 DEMOS = {  # file: the command that makes it
     "playground": ("Playground: machines and sums, live", ["playground"]),
@@ -39,7 +40,7 @@ nav { border-bottom: 1px solid var(--edge); margin-bottom: 1.5rem; padding-botto
 nav a { margin-right: .9rem; white-space: nowrap; }
 pre, code { font: .86rem/1.5 ui-monospace, monospace; background: var(--code); border-radius: 4px; }
 pre { padding: .7rem .9rem; overflow-x: auto; } code { padding: .1em .25em; } pre code { padding: 0; background: none; }
-.output pre { background: none; border-left: 3px solid var(--edge); border-radius: 0; }
+.output pre { background: none; white-space: pre-wrap; border-left: 3px solid var(--edge); border-radius: 0; }
 img { max-width: 100%; background: #fff; border-radius: 4px; }
 table { border-collapse: collapse; display: block; overflow-x: auto; font-size: .92rem; }
 td, th { border-bottom: 1px solid var(--edge); padding: .3rem .6rem; text-align: left; vertical-align: top; }

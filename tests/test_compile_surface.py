@@ -18,7 +18,7 @@ import compile
 from compile import CompileError, Transformer, compile_machine, compile_program
 from compile.backends import BACKENDS
 from compile.transformer.annotations import ProgramGraph
-from rasp import shift_right
+from rasp import cumsum, shift_right
 
 ROOT = Path(compile.__file__).parent
 
@@ -177,3 +177,8 @@ def test_one_name_one_meaning() -> None:
         if isinstance(node, ast.ClassDef)
     )
     assert [name for name, count in names.items() if count > 1] == []
+
+
+def test_a_comparison_is_named_without_the_bookkeeping_of_truth_values() -> None:
+    labels = [row.label for row in compile_program(lambda x: cumsum(x == 0), range(3), counts=4, check=False).summary()]
+    assert labels[0] == "count x == 0"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 from compile.front.matches import Match
@@ -55,7 +56,14 @@ def _bare(text: str) -> str:
         text = text[1:-1]
         if text.startswith("int(") and _closes_at_end(text[3:]):
             text = text[3:]
-    return text.removesuffix(" != 0") if text.count(" ") == 2 else text
+    shorter = text.removesuffix(" != 0")
+    return shorter if text.count(" ") == 2 or _is_comparison(shorter) else text
+
+
+def _is_comparison(text: str) -> bool:
+    while text != (outside := re.sub(r"\([^()]*\)", "", text)):
+        text = outside
+    return re.search(r" (==|!=|<=?|>=?) ", text) is not None
 
 
 def _closes_at_end(text: str) -> bool:
