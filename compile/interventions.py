@@ -86,7 +86,7 @@ def patch(
     place = find_register(model, register)
     taken = position if source_position is None else source_position
     for what, row, at in (("tokens", tokens, position), ("source", source, taken)):
-        if not 0 <= at < len(row):
+        if not hasattr(at, "__index__") or not 0 <= at < len(row):
             raise ValueError(f"position {at} is not one of the {len(row)} positions of {what}.")
     hooks = swap_hooks(model, source, place, position, taken)
     after = _answers(model, tokens, hooks)

@@ -100,6 +100,7 @@ def sample_problems(task: TaskProgram, seed: int = 0) -> list[Problem]:
 
 def sample_run(machine: TuringMachine, steps: int) -> np.ndarray:
     """A prompt and the machine's trace after it."""
-    tape = machine.encode(list(machine.symbols[:6]), 2)
+    symbols = list(machine.symbols[:6])
+    tape = machine.encode(symbols, min(2, len(symbols) - 1))
     prompt = universal_prompt(machine, tape)
     return np.concatenate((prompt, machine.trace(tape, steps)[len(tape) + 1 :]))

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 from typing import SupportsIndex
 
 from rasp.errors import check_n
-from rasp.machines.machine import TuringMachine
+from rasp.machines.machine import InvalidTape, TuringMachine
 from rasp.machines.tape import as_tokens, bos, eos, sep
 from rasp.programs.turing import check_packing, step_bound
 
@@ -149,7 +149,11 @@ def repeat_on(tape: Sequence[int], size: int) -> tuple[int, int] | None:
 def first_on_marker(tokens: Iterable[SupportsIndex], machine: TuringMachine) -> OnMarker | None:
     """The first tape on which the head stands on `bos` or `eos`."""
     for step, tape in enumerate(split_tapes(tokens)):
-        head = next(i for i, token in enumerate(tape) if machine.is_state(token))
+        head = next((i for i, token in enumerate(tape) if machine.is_state(token)), 0)
+        if head == 0:
+            raise InvalidTape(
+                f"tape {step} has no state of this machine behind a symbol; give what machine.trace writes"
+            )
         if tape[head - 1] in (bos, eos):
             return OnMarker(step, head - 1, "bos" if tape[head - 1] == bos else "eos")
     return None

@@ -40,6 +40,10 @@ def check_whole(what: str, value: Any, reason: str, error: type[ValueError] = Va
 def check_n(n: Any, error: type[ValueError] = ValueError) -> None:
     """The n of n-grams, as the programs count it: n+1 tokens make one key."""
     check_whole("n", n, "the program hashes n+1 tokens", error)
+    check_most_n(n, error)
+
+
+def check_most_n(n: int, error: type[ValueError] = ValueError) -> None:
     if n > MOST_N:
         raise error(f"n is {n}: programs look at most {MOST_N} + 1 tokens back, and grow with n; give a smaller one")
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from rasp.errors import check_whole
 from rasp.files import save_figure
 
 if TYPE_CHECKING:
@@ -41,6 +42,7 @@ def attention_figure(
         raise ValueError("figures need matplotlib: pip install 'turing-programs[draw]'") from error
     from compile.inspector.collect import record
 
+    check_whole("columns", columns, "panels stand side by side")
     wanted = _checked_heads(model, heads)
     row = np.asarray(tokens)
     _, seen = record(model, row)

@@ -17,6 +17,7 @@ from experiments.evaluation.checkpoints import Checkpoint
 from experiments.evaluation.results import Result, result
 from experiments.tasks import Samples, Task, TuringRasp
 from experiments.tasks.turing_rasp import draw_tapes, follow
+from rasp.errors import check_whole
 from rasp.memory import need_memory
 
 PROBLEM_BYTES = 16  # for each cell or digit, at least: tokens of the problem and of its answer
@@ -59,6 +60,9 @@ def accuracy(
     name: str = "",
 ) -> Result:
     """The share of `examples` fresh problems of one length (or pair of operand lengths) that are answered rightly."""
+    check_whole("examples", examples, "a share is of so many problems")
+    if context is not None:
+        check_whole("context", context, "the model sees so many tokens")
     samples = task.sample(fresh_rng(seed, length), length, count=examples)
     label = length if isinstance(length, int) else "x".join(map(str, length))
     return result(name, label, task.check(samples, answers(model, samples, context)))

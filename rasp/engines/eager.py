@@ -72,11 +72,11 @@ class Eager:
         return selector_matrix(_condition(pred, k, q), [k], [q], causal)
 
     def sel_width(self, A: Any) -> Array:
-        return numbers(np.asarray(A).sum(axis=1, dtype=np.int64))
+        return numbers(_matrix(A).sum(axis=1, dtype=np.int64))
 
     def aggr(self, A: Any, v: Any, default: int, reduction: str) -> Array:
         v = _given(v)
-        return numbers(reduce_matrix(np.asarray(A), v, _default(default, v, reduction), reduction))
+        return numbers(reduce_matrix(_matrix(A), v, _default(default, v, reduction), reduction))
 
     def kqv(self, k: Any, q: Any, v: Any, pred: Function, default: int, reduction: str) -> Array:
         found = _closed_form(k, q, v, default, reduction) if pred is eq else None
@@ -111,6 +111,14 @@ def _given(x: Any) -> Array:
         raise ProgramError(f"a sequence holds 64-bit whole numbers, truth values or floats, not {x.dtype}")
     x = x.view(np.ndarray)
     return x.astype(np.int64, copy=False) if x.dtype.kind in "iu" else x
+
+
+def _matrix(A: Any) -> Array:
+    """What `select` made: a row of truth values for each position."""
+    A = np.asarray(A)
+    if A.ndim != 2 or A.dtype.kind not in "bi":
+        raise ProgramError("this takes a selector, which select(k, q, predicate) makes, not a sequence")
+    return A
 
 
 def _closed_form(k: Any, q: Any, v: Any, default: Any, reduction: str) -> Array | None:

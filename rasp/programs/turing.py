@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rasp.core import full, kqv, named, seq_map, tok_map
-from rasp.errors import check_n
+from rasp.errors import check_most_n, check_n
 from rasp.library import cumsum, equals, prefix_fill, shift_right, where, where3
 from rasp.machines.machine import InvalidTape, TuringMachine, empt, sep
 
@@ -109,6 +109,7 @@ def n_gram(x: Any, n: int) -> list[Any]:
 
 def before(x: Any, n: int) -> Iterator[Any]:
     """The n tokens before each, nearest first; what lies before a separator reads 0."""
+    check_most_n(n)
     before_last_sep = tok_map(x, lambda z: z == sep)
     shifted = shift_right(x, 1)
     for i in range(n):
