@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 MOST_N = 256
+OF_N = "the program hashes n+1 tokens"
 NO_TRUTH = "a program cannot branch on a whole sequence; use where(condition, x, y)"
 NO_TRUTH_OF_SELECTORS = "selectors are joined with & and |, not with `and` and `or`"
 NO_CHANGE = "a sequence cannot be changed in place; use where(condition, x, y) or prefix_fill"
@@ -39,7 +40,7 @@ def check_whole(what: str, value: Any, reason: str, error: type[ValueError] = Va
 
 def check_n(n: Any, error: type[ValueError] = ValueError) -> None:
     """The n of n-grams, as the programs count it: n+1 tokens make one key."""
-    check_whole("n", n, "the program hashes n+1 tokens", error)
+    check_whole("n", n, OF_N, error)
     check_most_n(n, error)
 
 

@@ -15,7 +15,7 @@ from typing import Any, Protocol
 import numpy as np
 
 from rasp.core import full, kqv, named, seq_map, tok_map
-from rasp.errors import check_most_n, check_n
+from rasp.errors import OF_N, check_most_n, check_whole
 from rasp.library import cumsum, equals, prefix_fill, shift_right, where, where3
 from rasp.machines.machine import InvalidTape, TuringMachine, empt, sep
 
@@ -138,7 +138,7 @@ def check_packing(n: int, base: int, packing: str, length: int = 0) -> None:
     """Refuse keys that would not fit an int64 (numpy would wrap them without a word)."""
     if packing not in PACKINGS:
         raise ValueError(f"packing {packing!r} is not one of {', '.join(PACKINGS)}")
-    check_n(n)
+    check_whole("n", n, OF_N)
     if not key_fits(n, base, packing, length):
         largest = max((m for m in range(1, min(n, BITS)) if key_fits(m, base, packing, length)), default=0)
         fit = f"the largest n that fits is {largest}" if largest else "no n fits: shorten the input or the alphabet"
@@ -146,6 +146,7 @@ def check_packing(n: int, base: int, packing: str, length: int = 0) -> None:
             f"n = {n} does not fit: with {base} token ids{f' and {length} tokens' * (length > 0)} the {packing} key "
             f"needs more than {BITS} bits; {fit}"
         )
+    check_most_n(n)
 
 
 def key_fits(n: int, base: int, packing: str, length: int = 0) -> bool:
