@@ -100,7 +100,8 @@ class _Search:
 
     def find_guards(self) -> None:
         """Of the edges that are left, those that matter once another one is ablated as its witness says."""
-        for given, witness in list(self.witnesses.items()):
+        near = {edge.target for edge in self.left}  # a guard's partner mostly leads to the same component
+        for given, witness in sorted(self.witnesses.items(), key=lambda found: found[0].target not in near):
             edges = self.left
             if not edges:
                 return

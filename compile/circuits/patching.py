@@ -141,9 +141,10 @@ class Patching:
     @torch.no_grad()
     def ablated(self, ablations: Mapping[Edge, Ablation]) -> Tensor:
         """Logits with several edges carrying something else at once: each what is made of what it would carry then."""
-        parts: dict[str, Tensor] = {}
-        stream = torch.zeros_like(self.streams[0])
-        for time in range(-1, len(self.streams)):
+        times = [self.wiring.by_name[edge.target].time for edge in ablations]
+        first, last = min(times), max(times)  # before, all is as it was; after, whole layers are run at once
+        parts, stream = dict(self.parts), self.streams[first]
+        for time in range(first, last + 1):
             now = [c for c in self.wiring.components if c.time == time]
             for component in now:
                 reads = {port: stream for port in component.ports}
@@ -153,9 +154,9 @@ class Patching:
                         reads[edge.port] = reads[edge.port] + (ablation(carried) - carried)
                 if component.kind == "unembed":
                     return self.unembedded(reads["in"])
-                parts[component.name] = self.run(component, reads) if reads else self.parts[component.name]
+                parts[component.name] = self.run(component, reads)
             stream = sum((parts[c.name] for c in now), stream) + self.constant(time)
-        raise AssertionError("the unembedding comes last")
+        return self.unembedded(_onwards(self.model, stream, last + 1))
 
     @torch.no_grad()
     def only(self, kept: Collection[Edge]) -> Tensor:

@@ -45,7 +45,7 @@ USES: dict[str, tuple[Use, ...]] = {
         Use("turing-programs graph addition -o addition.dot"),
         Use("turing-programs machines", "bb5"),
     ),
-    "draw": (Use("turing-programs graph bb2 -o bb2.png"),),
+    "draw": (Use("turing-programs graph addition -o addition.png"),),
     "proofs": (Use("turing-programs prove where", "proved"),),
     "dask": (python(DASK, "True"),),
     "torch": (
