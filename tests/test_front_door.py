@@ -32,6 +32,7 @@ SHORTER = {  # minutes to days as printed
     "turing-programs train addition-cpu --task my.py:Reversal --lengths 2-10 -o runs/reversal": "--steps 4",
     "turing-programs evaluate runs/reversal": "--examples 4",
     "turing-programs compare runs/reversal": "--examples 2",
+    "turing-programs train tm50-cpu --machine-seed 3": "--steps 4",
     "turing-programs train tm-cpu --machine-seed 3 --minutes 10": "--minutes 0.05",
     "turing-programs train addition-cpu --encoding rope --no-scratchpad": "--steps 4",
     "turing-programs train tm-cpu --start tm-0 --seed 9 -o runs/further": "--steps 4",
