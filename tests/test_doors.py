@@ -213,7 +213,8 @@ def test_the_command(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     done = run(app, ["export", "hugging-face", "tm-1", "-o", str(tmp_path / "tm-1"), "--json"])
     assert json.loads(done.stdout)["model"] == "tm-1" and (tmp_path / "tm-1" / "tokenizer.json").exists()
     monkeypatch.setenv("TURING_PROGRAMS_ZOO", str(tmp_path / "zoo"))
-    done = run(app, ["export", "hugging-face", "copy-unique", "-o", str(tmp_path / "copy")])
-    assert "wrote" in done.stdout and (tmp_path / "copy" / "config.json").exists()
+    monkeypatch.chdir(tmp_path)
+    done = run(app, ["export", "hugging-face", "copy-unique", "-o", "copy-unique"])  # a folder named as the model is
+    assert "wrote" in done.stdout and (tmp_path / "copy-unique" / "config.json").exists()
     wrong = run(app, ["export", "onnx", "tm-1", "-o", str(tmp_path / "model.txt")])
     assert isinstance(wrong.exception, ValueError) and "ending in .onnx" in str(wrong.exception)

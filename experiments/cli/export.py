@@ -37,8 +37,9 @@ def hugging_face(model: ModelArgument, output: OutputOption, json: JsonOption = 
     from compile.doors import save_for_hugging_face
     from experiments.files import output_folder
 
+    loaded = _load(model)  # before there is a folder that may have the model's name
     with output_folder(output):
-        save_for_hugging_face(_load(model), output)
+        save_for_hugging_face(loaded, output)
     _done(model, output, json, ("torch", "transformers", "tokenizers"))
 
 
