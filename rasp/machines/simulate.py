@@ -157,50 +157,47 @@ def _trace_kernel(packed, bits, final, start, out):  # type: ignore[no-untyped-d
     """Writes one trace up to the first tape in a final state; returns the number of tapes written."""
     width = len(start)
     out[0, :width], out[0, width] = start, sep
-    head = 1
-    while packed[start[head], bos] & ((1 << bits) - 1) == 0:
-        head += 1
-    state, under = start[head], start[head - 1]
+    head = _head(packed, bits, start)
     for t in range(len(out) - 1):
-        if final[state]:
-            return t + 1
         before, after = out[t], out[t + 1]
+        if final[before[head]]:
+            return t + 1
         for i in range(width + 1):
             after[i] = before[i]
-        rule = packed[state, under]
-        state, write = rule & ((1 << bits) - 1), rule >> (bits + 1)
-        if (rule >> bits) & 1:
-            under = before[head + 1]
-            after[head - 1], after[head], after[head + 1] = write, under, state
-            head += 1
-        else:
-            under = before[head - 2]
-            after[head - 1], after[head] = state, write
-            head -= 1
+        head = _step(packed, bits, after, head)
     return len(out)
 
 
 @compiled
 def _count_kernel(packed, bits, final, start, steps):  # type: ignore[no-untyped-def]
     """How many steps there are before a final state, at most `steps`; nothing is written down."""
-    tape, head = start.copy(), 1
+    tape, head = start.copy(), _head(packed, bits, start)
+    for t in range(steps):
+        if final[tape[head]]:
+            return t
+        head = _step(packed, bits, tape, head)
+    return steps
+
+
+@compiled
+def _head(packed, bits, tape):  # type: ignore[no-untyped-def]
+    """Where the state stands: only states have a state after `bos`."""
+    head = 1
     while packed[tape[head], bos] & ((1 << bits) - 1) == 0:
         head += 1
-    state, under = tape[head], tape[head - 1]
-    for t in range(steps):
-        if final[state]:
-            return t
-        rule = packed[state, under]
-        state, write = rule & ((1 << bits) - 1), rule >> (bits + 1)
-        if (rule >> bits) & 1:
-            under = tape[head + 1]
-            tape[head - 1], tape[head], tape[head + 1] = write, under, state
-            head += 1
-        else:
-            under = tape[head - 2]
-            tape[head - 1], tape[head] = state, write
-            head -= 1
-    return steps
+    return head
+
+
+@compiled
+def _step(packed, bits, tape, head):  # type: ignore[no-untyped-def]
+    """One step on the tape itself; returns where the state stands then."""
+    rule = packed[tape[head], tape[head - 1]]
+    state, write = rule & ((1 << bits) - 1), rule >> (bits + 1)
+    if (rule >> bits) & 1:
+        tape[head - 1], tape[head], tape[head + 1] = write, tape[head + 1], state
+        return head + 1
+    tape[head - 1], tape[head] = state, write
+    return head - 1
 
 
 # --- runs on an endless tape ------------------------------------------------------------------------------------------
