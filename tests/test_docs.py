@@ -96,6 +96,24 @@ def test_the_model_of_the_results_page_can_be_compared() -> None:
     assert right["copycat"] == 0 < right["program"]
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("page", ["docs/circuits.md", "docs/compiler.md"])
+def test_the_code_of_a_page_runs_from_its_top_to_its_end(
+    page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("TURING_PROGRAMS_ZOO", str(tmp_path / "zoo"))  # built here, not taken from the home
+    known: dict[str, Any] = {}
+    for code in blocks(page, "python"):
+        exec(code, known)
+    if page == "docs/compiler.md":
+        patched = known["patch"](known["model"], known["tokens"], known["other"], "next_symbol", 53)
+        assert len(patched.changed) and patched.as_predicted
+        assert len(known["text"]) == len(known["prompt"]) + 100_000
+    else:
+        assert known["logits"].shape[:2] == known["prompt"].shape and Path("bb3.onnx").exists()
+
+
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
     links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))

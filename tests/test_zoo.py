@@ -20,6 +20,7 @@ from typer.testing import CliRunner
 from compile.circuits import Circuit, Edge, Patching, Wiring, find_circuit
 from compile.circuits.ablation import BatchRun, Move, padded
 from compile.circuits.circuit import EdgeWitness, circuit_data, read_circuit
+from compile.circuits.finding import _Search
 from compile.circuits.hunting import hunt
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
@@ -85,6 +86,7 @@ def test_a_model_and_its_circuit(name: str, folder: Path) -> None:
 
 
 @pytest.mark.slow
+@pytest.mark.timeout(1800)  # the largest take minutes of a quiet core
 @pytest.mark.parametrize("name", [name for name in catalogue() if name not in SAMPLE])
 def test_every_model_and_its_circuit(name: str, folder: Path) -> None:
     verify(name, folder)
@@ -202,6 +204,19 @@ def test_a_guard_matters_only_once_another_edge_is_ablated(firsts: ZooModel) -> 
     alone = Circuit({**firsts.circuit.witnesses, guard: replace(witness, given=None)})
     with pytest.raises(WrongAnswer, match="does not show that it matters"):
         replace(firsts, circuit=alone)._check_witnesses(witness.input)
+
+
+def test_a_guard_is_found_by_moving_something_along_an_edge_beside_it(induct: ZooModel) -> None:
+    """Its witness forgotten, an edge is shown to matter given another, whose witness is then the move that was made."""
+    found, tokens = induct.circuit.witnesses, [vector.tokens for vector in induct.vectors]
+    edge = next(edge for edge in found if edge.target != "unembed" and found[edge].kind == "cut")
+    search = _Search(induct.wiring)
+    search.inputs, search.witnesses = list(tokens), {other: found[other] for other in found if other != edge}
+    search.find_guards_of_moves(tokens)
+    guard = search.witnesses[edge]
+    assert guard.kind == "guard" and guard.given is not None and not search.left
+    assert search.witnesses[guard.given].input == guard.input and search.witnesses[guard.given].move is not None
+    replace(induct, circuit=Circuit(search.witnesses))._check_witnesses(guard.input)
 
 
 def test_an_edge_without_a_witness_stays_in_the_circuit(induct: ZooModel) -> None:

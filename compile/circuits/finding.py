@@ -16,6 +16,7 @@ from compile.circuits.wiring import Wiring
 ROWS = 24  # inputs at once: what every component of a large model writes on more does not fit in memory
 ROUNDS = 8  # moves that are tried of every edge and input
 HUNTS = 3  # for every edge that no input given shows to matter
+SHORT = 32  # tokens of the inputs on which pairs of ablations are tried anew
 
 Inputs = Sequence[np.ndarray]
 Place = tuple[int, int]  # of an input: which batch, which row
@@ -31,6 +32,7 @@ def find_circuit(wiring: Wiring, batches: Sequence[Inputs], hunting: bool = True
     if hunting:
         search.hunt([x for batch in batches for x in batch])
     search.find_guards()
+    search.find_guards_of_moves([x for batch in batches for x in batch if len(x) <= SHORT])
     found = search.witnesses
     ordered = {edge: found[edge] for edge in wiring.wired if edge in found}
     return Circuit(ordered, tuple(edge for edge in wiring.wired if edge not in found)), search.inputs
@@ -115,6 +117,34 @@ class _Search:
                     row = int(changed.any(axis=1).argmax())
                     position = int(changed[row].argmax())
                     self.witnesses[edge] = EdgeWitness(witness.input, position, moves[row], given)
+
+    def find_guards_of_moves(self, inputs: Inputs) -> None:
+        """Of the edges that are still left, those that matter once something is moved along another, into a reader of
+        what their target writes; that move then becomes the other's witness."""
+        for batch in _parts(inputs):
+            if not self.left:
+                return
+            run = BatchRun(self.wiring, batch)
+            for edge in self.left:
+                for given in self.beside(edge):
+                    moves = run.drawn(run.kinds(given), self.rng)
+                    before = run.ablated({given: moves})
+                    after = run.ablated({given: moves, edge: [None] * len(batch)})
+                    shown, changed = run.changed(before), run.changed(after, before)
+                    rows = np.flatnonzero(shown.any(axis=1) & changed.any(axis=1))
+                    if len(rows):
+                        row = int(rows[0])
+                        self.note(given, batch[row], shown[row], moves[row])
+                        number = self.witnesses[given].input
+                        self.witnesses[edge] = EdgeWitness(number, int(changed[row].argmax()), None, given)
+                        break
+
+    def beside(self, edge: Edge) -> list[Edge]:
+        """The edges into the readers of what its target writes, but for those that a guard is told by."""
+        readers = {other.target for other in self.wiring.wired if other.source == edge.target}
+        told = {witness.given for witness in self.witnesses.values()}
+        alone = {other for other, witness in self.witnesses.items() if witness.given is None}
+        return [other for other in self.wiring.wired if other.target in readers and other in alone - told]
 
 
 def _few_places(shown: Shown) -> list[Place]:

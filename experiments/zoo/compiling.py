@@ -178,19 +178,38 @@ def _task(entry: ZooEntry) -> CompiledEntry:
         lambda x: task.program(x, recipe["n"]),
         range(len(task.vocabulary)),
         Capacity(recipe["lines"]),
-        lambda seed: _problems(task, seed),
+        lambda seed: _problems(task, recipe["lines"], seed),
         longest=96,
     )
 
 
-def _problems(task: TaskProgram, seed: int) -> Inputs:
+def _problems(task: TaskProgram, lines: int, seed: int) -> Inputs:
+    """Whole problems, and texts that no problem leads to but that show what the model reads."""
     rng = np.random.default_rng(seed)
     sign = "+" if "+" in task.example else "*"
     texts = [task.example]
     for size in (1, 2, 2, 3, 3, 4, 4, 5):
         left, right = ("".join(map(str, rng.integers(1, 10, size=k))) for k in (size, size if sign == "+" else 1))
         texts.append(left + sign + right)
-    return [text_tokens(task.read(text)) for text in texts]
+    problems = [text_tokens(task.read(text)) for text in texts]
+    late = [text for problem in problems[1:6] for text in _late(problem, task.vocabulary.token("|"), lines)]
+    carries = [_with_large_carries(problem, task, rng) for problem in problems if sign == "*" for _ in range(2)]
+    return [*problems, *late, *carries]
+
+
+def _late(problem: np.ndarray, line_end: int, lines: int) -> Inputs:
+    """With so many empty lines before the first or after it that each of its own is once the last to be counted."""
+    ends = np.flatnonzero(problem == line_end)
+    empty = [max(0, lines + beyond - len(ends)) for beyond in range(5)]
+    return [np.insert(problem, place, [line_end] * count) for place in (0, ends[0]) for count in empty]
+
+
+def _with_large_carries(problem: np.ndarray, task: TaskProgram, rng: np.random.Generator) -> np.ndarray:
+    """A product with carries as large as its factor or larger, which no multiplication has."""
+    star, tilde = (np.flatnonzero(problem == task.vocabulary.token(mark)) for mark in "*~")
+    changed = problem.copy()
+    changed[tilde + 1] = rng.integers(problem[star[0] + 1], 10, size=len(tilde))
+    return changed
 
 
 def _universal(entry: ZooEntry) -> CompiledEntry:
