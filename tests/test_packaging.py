@@ -11,7 +11,7 @@ import pytest
 from installed import __main__ as checking
 from installed.building import build, lacking, matched, names_in, tracked
 from installed.environment import Environment
-from installed.lowest import lowest, lowest_constraints, requirements
+from installed.lowest import lowest, lowest_constraints, read_versions, requirements
 from installed.uses import BASE, USES, Use
 from packaging.requirements import Requirement
 from packaging.version import Version
@@ -38,6 +38,13 @@ def test_what_an_archive_lacks_is_seen(tmp_path: Path) -> None:
 def test_every_extra_is_tried() -> None:
     assert set(USES) == {BASE, *EXTRAS.values(), "notebooks", "docs"}
     assert all(USES.values()) and installed_by("dev")
+
+
+def test_names_on_the_index_that_are_no_versions_are_left_out() -> None:
+    listed = "networkx (3.5)\nAvailable versions: 3.5, 3.5rc0, 0.8.1.macosx-10.5-x86_64, 0.8.1\n  INSTALLED: 3.5\n"
+    assert read_versions(listed) == [Version("3.5"), Version("3.5rc0"), Version("0.8.1")]
+    with pytest.raises(AssertionError, match="no matching"):
+        read_versions("no matching distribution")
 
 
 def test_the_lowest_version_is_the_first_that_is_allowed(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import tomllib
 from collections.abc import Iterable
 
 from packaging.requirements import Requirement
-from packaging.version import Version
+from packaging.version import VERSION_PATTERN, Version
 
 from .building import ROOT
 
@@ -40,6 +40,11 @@ def lowest(requirement: Requirement, versions: Iterable[Version]) -> Version:
 def versions_of(name: str, python: str) -> list[Version]:
     command = [python, "-m", "pip", "index", "versions", name]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    return read_versions(listed)
+
+
+def read_versions(listed: str) -> list[Version]:
+    """From what pip prints. Names that are no versions (networkx has `0.8.1.macosx-10.5-x86_64`) are left out."""
     found = re.search(r"Available versions: (.*)", listed)
     assert found, listed
-    return [Version(version) for version in found[1].split(", ")]
+    return [Version(name) for name in found[1].split(", ") if re.fullmatch(VERSION_PATTERN, name, re.VERBOSE | re.I)]
