@@ -387,3 +387,21 @@ def test_kept_runs_of_exact_are_told(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert table.paper_table()[0].compiled == "100 digits, n = 6: 287 of 288 promised, all 287 right"
     table.keep_exact(CompiledResult(asked, 287, 285, 288, 1, 5, 1), {})
     assert table.paper_table()[0].compiled == "100 digits, n = 6: 287 of 288 promised, 285 right"
+
+
+def test_a_model_may_see_more_than_in_training(
+    folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    seen: list[int] = []
+
+    def ask(checkpoint: requests.Checkpoint, *_: object, **__: object) -> list[Result]:
+        seen.append(checkpoint.context)
+        return []
+
+    monkeypatch.setattr(requests, "evaluate", ask)
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--lengths", "3") == 0
+    capsys.readouterr()
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--lengths", "3", "--context", "999", "--json") == 0
+    assert seen[0] != 999 and seen[1] == 999 and json.loads(capsys.readouterr().out)["context"] == 999
+    assert run_cli(monkeypatch, "evaluate", "tm-0", "--context", "999", "--keep") == 2
+    assert "leave --context out" in capsys.readouterr().err

@@ -55,6 +55,9 @@ def evaluate(
     grid: GridOption = None,
     examples: ExamplesOption = 288,
     seed: SeedOption = 0,
+    context: Annotated[
+        int | None, typer.Option(min=1, max=10**6, help="Tokens a model sees at once. Default: as in training.")
+    ] = None,
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, path_option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
@@ -79,6 +82,7 @@ def evaluate(
         grid=read_numbers(grid),
         examples=examples,
         seed=seed,
+        context=context,
         as_band=seeds,
         ship=ship,
         keep=keep,

@@ -33,6 +33,7 @@ class EvaluationRequest:
     grid: tuple[int, ...] = ()  # operand lengths to cross
     examples: int = EXAMPLES
     seed: int = 0
+    context: int | None = None  # tokens that a model sees at once; None: as many as in training
     as_band: bool = False  # the checkpoints are seeds of one experiment
     ship: str | None = None  # keep the one run among the shipped, under this name
     keep: bool = False  # the results, beside the shipped checkpoints they are of
@@ -40,6 +41,10 @@ class EvaluationRequest:
     device: str = "auto"
     precision: str = "float32"
     threads: int | None = None
+
+    def __post_init__(self) -> None:
+        if self.context is not None and (self.keep or self.ship is not None):
+            raise ValueError("results are kept of models that see as many tokens as in training; leave --context out")
 
     @property
     def folders(self) -> list[Path]:
@@ -92,7 +97,8 @@ def _evaluation(request: EvaluationRequest, progress: Progress) -> Evaluation:
         for checkpoint in loaded([staged.folder] if staged else folders, device, progress):
             trained[checkpoint.name] = checkpoint.lengths[1]
             use_precision(request.precision, checkpoint.model)
-            found = request.ask(checkpoint, alone=len(folders) == 1)
+            seeing = checkpoint if request.context is None else replace(checkpoint, context=request.context)
+            found = request.ask(seeing, alone=len(folders) == 1)
             results += found
             if request.keep:
                 keep_results(checkpoint.name, found)
@@ -101,6 +107,7 @@ def _evaluation(request: EvaluationRequest, progress: Progress) -> Evaluation:
     if request.as_band:
         results, trained = as_one_band(results, trained)
     about = {"examples": request.examples, "seed": request.seed, "precision": request.precision}
+    about |= {} if request.context is None else {"context": request.context}
     report = {"results": [r.to_dict() for r in results], **about, "versions": versions()}
     if request.output is not None:
         draw(results, request.output)
