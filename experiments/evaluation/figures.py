@@ -41,9 +41,9 @@ FIGURES = {
         ("tm-0-hard_alibi", "tm-0-nope", "tm-0-alibi", "tm-0-rope"),
     ),
     "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
-    "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(3, 6, 9, 12, 15, 18)),
-    "multiplication": Figure("multiplication by one digit", ("multiplication1",)),
-    "sgd": Figure("SGD on linear regression, with and without scratchpad", ("sgd", "sgd-plain")),
+    "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(4, 8, 16, 24)),
+    "multiplication": Figure("multiplication by one and by three digits", ("multiplication1", "multiplication3")),
+    "sgd": Figure("SGD on linear regression", ("sgd",)),
 }
 
 

@@ -40,7 +40,7 @@ def _seeds(name: str) -> tuple[str, ...]:
 
 
 ROWS = (
-    PaperRow("addition", "50 to 100 digits: 98%", _seeds("addition16"), 2, "digits", "addition"),
+    PaperRow("addition", "50 to 100 digits: 98%", _seeds("addition"), 2, "digits", "addition"),
     PaperRow(
         "multiplication by 1 digit", "50 to 100 digits: 97%", ("multiplication1",), 2, "digits", "multiplication1"
     ),
