@@ -14,6 +14,7 @@ from experiments.tasks.base import UnknownOption
 from experiments.tasks.sgd.practice import uneven_ends
 from experiments.tasks.sgd.regression import draw_problems, explained, quantised, rounded
 from experiments.tasks.sgd.writing import Writing
+from experiments.tasks.symbols import repeat
 from experiments.training.packing import Packing
 from rasp import TuringMachine
 from rasp.formats.json import to_json
@@ -427,6 +428,38 @@ def test_repetitive_problems_come_with_training_and_use_few_symbols(name: str) -
     assert variety(100).mean() < variety(None).mean() - 2
     assert abs(variety(0).mean() - variety(None).mean()) < 0.5
     assert variety(0).mean() > variety(50).mean() > variety(100).mean()
+
+
+@pytest.mark.parametrize("name", ["turing_rasp", "turing_paper", "addition", "multiplication"])
+def test_repeated_groups_come_with_training(name: str) -> None:
+    """When the share is 1, every problem has at the end a group of at least 3 neighbours twice, apart from the head."""
+    task = make_task({"name": name})
+    practice, lengths = task.practice(repeated=[[0, 0], [100, 1]]), np.full((200, task.operands), 14)
+
+    def share(step: int) -> float:
+        drawn = practice.draw(rng(), lengths, step)
+        return float(np.mean([has_a_group_twice(drawn.prompt(i)) for i in range(len(drawn))]))
+
+    assert share(0) < 0.2 < share(50) < share(100) - 0.1
+    assert share(100) > (0.6 if name.startswith("turing") else 0.99)  # the head stands within some of them
+
+
+def has_a_group_twice(prompt: np.ndarray, size: int = 3) -> bool:
+    grams = [tuple(prompt[i : i + size]) for i in range(len(prompt) - size + 1)]
+    return any(gram in grams[i + size :] for i, gram in enumerate(grams))
+
+
+def test_a_group_is_repeated_as_a_whole_and_only_where_there_is_room() -> None:
+    symbols = np.arange(40).reshape(2, 20).repeat(100, axis=0)
+    lengths, group = np.full(200, 11), np.resize([0, 3, 5, 6], 200)
+    changed = repeat(rng(), symbols, lengths, group)
+    for before, after, size in zip(symbols, changed, group, strict=True):
+        places = np.flatnonzero(before != after)
+        assert len(places) == (size if size < 6 else 0)
+        if len(places):
+            source = int(np.flatnonzero(before == after[places[0]])[0])
+            assert places[-1] == places[0] + size - 1 < 11 and source + size <= places[0]
+            assert np.array_equal(after[places], before[source : source + size])
 
 
 def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:

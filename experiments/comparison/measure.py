@@ -19,6 +19,7 @@ from experiments.comparison.simulators import Description, IntArray, LearnedSimu
 from experiments.comparison.trials import BoolArray, Trial, attempt
 from experiments.evaluation.evaluate import fresh_rng, has_repeat
 from experiments.evaluation.results import result
+from experiments.tasks.symbols import Repetition
 from experiments.tasks.turing_rasp import draw_tapes, follow
 from rasp import TuringMachine
 
@@ -38,7 +39,7 @@ def repetitive_tapes(machine: TuringMachine, length: int, count: int, seed: int 
     """A fifth each of 2, 3, 4, 6 and all symbols: grams of every size repeat on some of them, on random tapes only
     short ones do."""
     variety = np.resize([2, 3, 4, 6, len(machine.symbols)], count)
-    return draw_tapes(fresh_rng(seed, (length, 1)), machine, np.full(count, length), variety)
+    return draw_tapes(fresh_rng(seed, (length, 1)), machine, np.full(count, length), Repetition(variety))
 
 
 # --- rows -------------------------------------------------------------------------------------------------------------

@@ -15,7 +15,7 @@ import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, lay_out, where_present
 from experiments.tasks.digits import FEW, draw_digits, most_significant_first, under_work
-from experiments.tasks.symbols import SymbolTask
+from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp.programs.problems import Sum
 from rasp.programs.vocabulary import ADDITION, EMPTY
 
@@ -30,9 +30,9 @@ class Addition(SymbolTask):
     def vocabulary(self) -> tuple[str, ...]:
         return ADDITION.names
 
-    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
         left, right = lengths.T
-        return self.lay_out_sums(draw_digits(rng, left, variety), left, draw_digits(rng, right, variety), right)
+        return self.lay_out_sums(draw_digits(rng, left, repetition), left, draw_digits(rng, right, repetition), right)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left + right`."""

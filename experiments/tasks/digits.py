@@ -8,18 +8,18 @@ from __future__ import annotations
 import numpy as np
 
 from experiments.tasks.base import IntArray, where_present
-from experiments.tasks.symbols import restrict
+from experiments.tasks.symbols import Repetition
 from rasp.programs.vocabulary import FIRST_LETTER
 
 FEW = range(3, 7)  # different digits of a repetitive number
 
 
-def draw_digits(rng: np.random.Generator, lengths: IntArray, variety: IntArray | None = None) -> IntArray:
+def draw_digits(rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None = None) -> IntArray:
     """(samples, longest) digits, least significant first, 0 beyond each number's length; leading zeros happen."""
     places = np.arange(lengths.max())
     digits = rng.integers(10, size=(len(lengths), len(places)))
-    if variety is not None:
-        digits = restrict(rng, digits, 10, variety)
+    if repetition is not None:
+        digits = repetition.impose(rng, digits, 10, lengths)
     return digits * (places < lengths[:, None])
 
 

@@ -17,7 +17,7 @@ import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, lay_out, where_present
 from experiments.tasks.digits import FEW, draw_digits, most_significant_first, spelled, under_work
-from experiments.tasks.symbols import SymbolTask
+from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp.programs.problems import MOST_DIGITS, Product
 from rasp.programs.vocabulary import EMPTY, MULTIPLICATION
 
@@ -37,9 +37,9 @@ class Multiplication(SymbolTask):
     def vocabulary(self) -> tuple[str, ...]:
         return MULTIPLICATION.names
 
-    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
         factors = rng.integers(10 ** (self.digits - 1), 10**self.digits, size=len(lengths))
-        return self.lay_out_products(draw_digits(rng, lengths[:, 0], variety), lengths[:, 0], factors)
+        return self.lay_out_products(draw_digits(rng, lengths[:, 0], repetition), lengths[:, 0], factors)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left * right`."""

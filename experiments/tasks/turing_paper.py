@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, lay_out, where_present
-from experiments.tasks.symbols import SymbolTask, restrict
+from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp import TuringMachine
 
 
@@ -35,11 +35,11 @@ class TuringPaper(SymbolTask):
         heads = (f"b{i + 1}" for i in range(symbols))
         return ("$", "(", ")", "|", "L", "R", *self.machine.states, *(f"a{i + 1}" for i in range(symbols)), *heads)
 
-    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
         sizes, kinds = lengths[:, 0], len(self.machine.symbols)
         cells = rng.integers(kinds, size=(len(sizes), int(sizes.max())))
-        if variety is not None:
-            cells = restrict(rng, cells, kinds, variety)
+        if repetition is not None:
+            cells = repetition.impose(rng, cells, kinds, sizes)
         return self.lay_out_steps(
             cells, sizes, rng.integers(sizes), rng.integers(len(self.machine.states), size=len(sizes))
         )

@@ -11,7 +11,7 @@ from typing import ClassVar
 import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, lay_out, where_present
-from experiments.tasks.symbols import SymbolTask, restrict
+from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp import TuringMachine
 from rasp.machines.simulate import batch_traces, stack_tables
 from rasp.machines.tape import bos, eos, sep
@@ -38,8 +38,8 @@ class TuringRasp(SymbolTask):
     def vocabulary(self) -> tuple[str, ...]:
         return self.machine.vocabulary
 
-    def generate_from(self, rng: np.random.Generator, lengths: IntArray, variety: IntArray | None) -> Samples:
-        return self.lay_out_traces(draw_tapes(rng, self.machine, lengths[:, 0], variety), lengths[:, 0])
+    def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
+        return self.lay_out_traces(draw_tapes(rng, self.machine, lengths[:, 0], repetition), lengths[:, 0])
 
     def lay_out_traces(self, tapes: IntArray, lengths: IntArray) -> Samples:
         """`tapes` are (samples, longest + 3), filled up with sep."""
@@ -50,18 +50,16 @@ class TuringRasp(SymbolTask):
 
 
 def draw_tapes(
-    rng: np.random.Generator, machine: TuringMachine, lengths: IntArray, variety: IntArray | None = None
+    rng: np.random.Generator, machine: TuringMachine, lengths: IntArray, repetition: Repetition | None = None
 ) -> IntArray:
-    """Random symbols and state, head on a random cell or end marker (runs get there); after the tape comes sep.
-
-    `variety` is how many different symbols each tape may have.
-    """
+    """Random symbols and state, head on a random cell or end marker (runs get there); after the tape comes sep."""
     count, longest = len(lengths), int(lengths.max())
     columns, ends = np.arange(longest + 2), lengths[:, None] + 1
     plain = rng.integers(machine.symbol_tokens.start, machine.symbol_tokens.stop, size=(count, longest + 2))
-    if variety is not None:
+    if repetition is not None:
         first = machine.symbol_tokens.start
-        plain = first + restrict(rng, plain - first, len(machine.symbol_tokens), variety)
+        kinds = len(machine.symbol_tokens)
+        plain[:, 1:] = first + repetition.impose(rng, plain[:, 1:] - first, kinds, lengths)
     plain = np.select([columns == 0, columns == ends, columns > ends], [bos, eos, sep], plain)
     head = rng.integers(lengths + 2)[:, None] + 1  # where the state stands: right of what it reads
     states = rng.integers(machine.state_tokens.start, machine.state_tokens.stop, size=(count, 1))

@@ -16,7 +16,7 @@ from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
 from experiments.evaluation.evaluate import fresh_rng
 from experiments.evaluation.shipped import RECORD, read_recipe_of, read_record, shipped
 from experiments.tasks import Addition, Multiplication, Sgd, Task, TuringPaper, TuringRasp, make_task
-from experiments.tasks.symbols import SymbolTask
+from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp.programs.tasks import TaskProgram, factor_digits, task_program
 
 TIMES = (1.0, 1.5, 2.0, 3.0, 5.0)  # of the longest problem trained on
@@ -97,7 +97,7 @@ class TaskSubject:
         if few and isinstance(self.task, SymbolTask):
             lengths = np.full((count, self.task.operands), length)
             variety = np.resize([2, 3, 4, 6], count)
-            samples = self.task.generate_from(fresh_rng(seed, (length, 1)), lengths, variety)
+            samples = self.task.generate_from(fresh_rng(seed, (length, 1)), lengths, Repetition(variety))
         else:
             samples = self.task.sample(fresh_rng(seed, length), length, count=count)
         if self.paper is None:
