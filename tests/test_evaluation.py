@@ -291,6 +291,10 @@ def test_a_figure_is_drawn_from_shipped_checkpoints(
     assert run_cli(monkeypatch, "figure", "none") == 2
     assert run_cli(monkeypatch, "figure", "sgd") == 2
     assert "--ship sgd" in capsys.readouterr().err
+    assert run_cli(monkeypatch, *arguments, "--markdown") == 0
+    assert capsys.readouterr().out.startswith("|  | to | 1x |")
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--no-weights") == 2
+    assert "give it a name with --ship" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", sorted(set(figures.FIGURES) - {"grid"}))
@@ -301,6 +305,9 @@ def test_figures_are_drawn_from_kept_results_without_running_a_model(
     drawn = requests.run_figure(requests.FigureRequest(name=name, output=tmp_path))
     shown = {r["name"] for r in drawn.report["results"]}
     assert shown == ({"10 seeds"} if name == "seeds" else set(figures.FIGURES[name].checkpoints))
+    assert shown == drawn.trained.keys() and all(
+        f"| `{one}` | " in as_markdown(drawn.results, drawn.trained) for one in shown
+    )
     assert all(path.stat().st_size for path in drawn.files)
 
 

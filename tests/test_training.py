@@ -30,6 +30,8 @@ from experiments.evaluation.shipped import (
     FOLDER,
     RECIPE,
     RECORD,
+    keep_results,
+    kept_results,
     noted_evaluations,
     read_record,
     shipped,
@@ -852,6 +854,26 @@ def test_a_run_is_shipped_in_half_precision_and_says_the_same(tmp_path: Path, mo
     assert "| 6 | 1 | 0.500 | 0.400 - 0.600 | 100 |" in (folder / CARD).read_text()
     assert recipe_of("small") == with_steps(SHORT, 2)
     assert noted_evaluations() == ([Result("small", 6, 0.5, 0.4, 0.6, 100)], {"small": SHORT.lengths[1]})
+
+
+def test_a_run_may_be_kept_without_its_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = checkout(tmp_path) / "small"
+    for module in ("evaluation.shipped", "training.presets"):
+        monkeypatch.setattr(f"experiments.{module}.FOLDER", folder.parent)
+    run_quietly(with_steps(SHORT, 2), tmp_path / "run")
+    for weights in (True, False):  # those of before do not stay beside what is known of others
+        with shipping(tmp_path / "run", "small", weights) as staged:
+            staged.note([Result("small", 6, 0.5, 0.4, 0.6, 100)])
+        assert [one.name for one in shipped()] == ["small"] * weights
+    assert {path.name for path in folder.iterdir()} == {RECIPE, RECORD, CARD}
+    assert "which are not stored" in (folder / CARD).read_text() and recipe_of("small") == with_steps(SHORT, 2)
+    assert kept_results(["small"]) == [Result("small", 6, 0.5, 0.4, 0.6, 100)]
+    keep_results("small", [Result("small", 9, 0.5, 0.4, 0.6, 100)])
+    assert "which are not stored" in (folder / CARD).read_text() and len(kept_results(["small"])) == 2
+    with pytest.raises(
+        ValueError, match="results are kept, not weights; train it with `turing-programs reproduce small`"
+    ):
+        load_checkpoint(folder)
 
 
 def test_nothing_is_shipped_unless_its_evaluation_ends_well(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -61,6 +61,9 @@ def evaluate(
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, path_option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
+    weights: Annotated[
+        bool, typer.Option(help="With --ship: keep the weights, too, or only what is known of them.")
+    ] = True,
     yes: Annotated[bool, typer.Option("--yes", help="With --ship: do not ask.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Store results beside the shipped checkpoints.")] = False,
     device: DeviceOption = "auto",
@@ -85,6 +88,7 @@ def evaluate(
         context=context,
         as_band=seeds,
         ship=ship,
+        weights=weights,
         keep=keep,
         output=output,
         device=device,
@@ -112,10 +116,12 @@ def figure(
     device: DeviceOption = "auto",
     precision: PrecisionOption = "float32",
     threads: ThreadsOption = None,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print what it shows as a table.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Draw one of the paper's figures, from stored results of the checkpoints that come with this repository."""
     from experiments.evaluation import FigureRequest, run_figure
+    from experiments.evaluation.results import as_markdown
 
     request = FigureRequest(
         name=name,
@@ -131,6 +137,8 @@ def figure(
         drawn = run_figure(request, progress)
     if json:
         print_json(drawn.report)
+    elif markdown:
+        typer.echo(as_markdown(drawn.results, drawn.trained))
     else:
         typer.echo(f"{drawn.about}: wrote {', '.join(map(str, drawn.files))}")
 

@@ -18,14 +18,14 @@ SAME = (
 )
 
 
-def card(name: str, recipe: Mapping[str, Any], record: Mapping[str, Any]) -> str:
+def card(name: str, recipe: Mapping[str, Any], record: Mapping[str, Any], weights: bool = True) -> str:
     task, model = recipe["task"], recipe["model"]
     learned = TASKS[task["name"]].format(**task) + ("" if task.get("scratchpad", True) else ", without scratchpad")
     low, high = recipe["lengths"]
     facts = {
         "task": f"{learned}; lengths {low} to {high} in training",
         "model": f"{model['layers']} layers of width {model['d_model']}, encoding {model['encoding']}, "
-        f"{record['parameters']:,} parameters, stored in half precision",
+        f"{record['parameters']:,} parameters, {'stored in half precision' if weights else 'which are not stored'}",
         "begins with": f"the weights of `{recipe['start']}`" if recipe.get("start") else "fresh weights",
         "training": f"{record['steps_done']:,} steps, {record['tokens']:,} tokens, "
         f"{record['seconds'] / 60:.0f} minutes in {record['precision']} on {record['threads']} thread(s), "

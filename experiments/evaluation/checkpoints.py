@@ -6,6 +6,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from compile.transformer import Transformer
+from compile.transformer.saving import WEIGHTS
+from experiments.evaluation.shipped import RECIPE
 from experiments.tasks import Task, TuringRasp, make_task
 
 
@@ -33,6 +35,10 @@ def load_checkpoint(folder: Path | str, device: str = "cpu") -> Checkpoint:
     path = Path(folder)
     if not path.is_dir():
         raise ValueError(f"there is no folder {path}; name one written by `turing-programs train`")
+    if (path / RECIPE).is_file() and not (path / WEIGHTS).is_file():
+        raise ValueError(
+            f"of {path.name} results are kept, not weights; train it with `turing-programs reproduce {path.name}`"
+        )
     model = Transformer.from_pretrained(path, map_location=device).eval()
     if not {"task", "lengths", "context"} <= set(model.config.extra):
         raise ValueError(f"{path} holds a model that was not trained here: its config.json names no task")

@@ -14,7 +14,15 @@ from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
 from experiments.evaluation.evaluate import EXAMPLES, evaluate
 from experiments.evaluation.figures import FIGURES, Figure, draw
 from experiments.evaluation.results import Result, band
-from experiments.evaluation.shipped import FOLDER, find, keep_results, kept_results, shipped, shipping
+from experiments.evaluation.shipped import (
+    FOLDER,
+    find,
+    keep_results,
+    kept_results,
+    read_recipe_of,
+    shipped,
+    shipping,
+)
 from experiments.files import output_folder, write_json
 from experiments.models import use_precision
 from experiments.versions import versions
@@ -36,6 +44,7 @@ class EvaluationRequest:
     context: int | None = None  # tokens that a model sees at once; None: as many as in training
     as_band: bool = False  # the checkpoints are seeds of one experiment
     ship: str | None = None  # keep the one run among the shipped, under this name
+    weights: bool = True  # with its weights
     keep: bool = False  # the results, beside the shipped checkpoints they are of
     output: Path | None = None  # folder for figures and results.json
     device: str = "auto"
@@ -45,6 +54,8 @@ class EvaluationRequest:
     def __post_init__(self) -> None:
         if self.context is not None and (self.keep or self.ship is not None):
             raise ValueError("results are kept of models that see as many tokens as in training; leave --context out")
+        if not self.weights and self.ship is None:
+            raise ValueError("--no-weights says how a run is shipped; give it a name with --ship")
 
     @property
     def folders(self) -> list[Path]:
@@ -93,7 +104,7 @@ def _evaluation(request: EvaluationRequest, progress: Progress) -> Evaluation:
     device, folders = choose_device(request.device), request.folders
     results: list[Result] = []
     trained: dict[str, int] = {}
-    with shipping(folders[0], request.ship) if request.ship is not None else nullcontext() as staged:
+    with shipping(folders[0], request.ship, request.weights) if request.ship is not None else nullcontext() as staged:
         for checkpoint in loaded([staged.folder] if staged else folders, device, progress):
             trained[checkpoint.name] = checkpoint.lengths[1]
             use_precision(request.precision, checkpoint.model)
@@ -151,6 +162,8 @@ class FigureRequest:
 class DrawnFigure:
     about: str
     files: list[Path]
+    results: list[Result]
+    trained: dict[str, int]  # the longest problem that each was trained on
     report: dict[str, Any]  # as results.json has it
 
 
@@ -160,14 +173,14 @@ def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> 
     with output_folder(request.output):
         if request.again:
             measured = measure_figure(request, figure, progress)
-            results, about = measured.results, measured.report
+            results, trained, about = measured.results, measured.trained, measured.report
         else:
-            results = kept_for(request.name, figure)
+            results, trained = kept_for(request.name, figure)
             about = {"results": [r.to_dict() for r in results], "kept": True, "versions": versions()}
         files = draw(results, request.output)
         report = {"figure": request.name, "about": figure.about, **about}
         write_json(request.output / "results.json", report)
-    return DrawnFigure(figure.about, [*files, request.output / "results.json"], report)
+    return DrawnFigure(figure.about, [*files, request.output / "results.json"], results, trained, report)
 
 
 def measure_figure(request: FigureRequest, figure: Figure, progress: Progress) -> Evaluation:
@@ -185,13 +198,14 @@ def measure_figure(request: FigureRequest, figure: Figure, progress: Progress) -
     return run_evaluation(asked, progress)
 
 
-def kept_for(name: str, figure: Figure) -> list[Result]:
-    """What is kept of this figure's checkpoints and belongs into it."""
+def kept_for(name: str, figure: Figure) -> tuple[list[Result], dict[str, int]]:
+    """What is kept of this figure's checkpoints and belongs into it, and how far each was trained."""
     kept = kept_results(figure.checkpoints)
     shown = [r for r in kept if figure.shows(r)]
     if (figure.grid and len(shown) < len(figure.grid) ** 2) or not shown:
         raise ValueError(f"what is kept beside the checkpoints has nothing for the figure {name!r}; use --again")
-    return band(shown, f"{len(figure.checkpoints)} seeds") if figure.as_band else shown
+    trained = {checkpoint: read_recipe_of(FOLDER / checkpoint)["lengths"][1] for checkpoint in figure.checkpoints}
+    return as_one_band(shown, trained) if figure.as_band else (shown, trained)
 
 
 def find_figure(name: str) -> Figure:

@@ -1,4 +1,7 @@
-"""The checkpoints that come with this repository, each a folder with its weights, recipe, record and card."""
+"""The checkpoints that come with this repository, each a folder with its weights, recipe, record and card.
+
+Of runs that only a figure or a table needs (other seeds, other encodings), all but the weights is kept.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +15,7 @@ from tempfile import TemporaryDirectory
 from typing import Any
 
 from compile.transformer import Transformer
-from compile.transformer.saving import save_weights_and_config
+from compile.transformer.saving import CONFIG, WEIGHTS, save_weights_and_config
 from experiments.evaluation.cards import card
 from experiments.evaluation.results import Result
 from experiments.files import read_json, write_fields, write_json
@@ -23,7 +26,8 @@ RECIPE, RECORD, CARD = "recipe.json", "training.json", "README.md"
 
 
 def shipped() -> list[Path]:
-    return sorted(path.parent for path in FOLDER.glob("*/model.safetensors"))
+    """Those with weights."""
+    return sorted(path.parent for path in FOLDER.glob(f"*/{WEIGHTS}"))
 
 
 def find(name: str) -> Path:
@@ -45,8 +49,9 @@ class StagedCheckpoint:
 
 
 @contextmanager
-def shipping(run: Path, name: str) -> Iterator[StagedCheckpoint]:
-    """Put a run's weights, in half precision, its recipe and record (not its optimizer state) among the shipped.
+def shipping(run: Path, name: str, weights: bool = True) -> Iterator[StagedCheckpoint]:
+    """Put a run's weights, in half precision, its recipe and record (not its optimizer state) among the shipped; or
+    all but its weights.
 
     What is evaluated inside is what is shipped; nothing is, unless that ends well.
     """
@@ -71,8 +76,10 @@ def shipping(run: Path, name: str) -> Iterator[StagedCheckpoint]:
         yield staged
         write_fields(staged.folder / RECIPE, staged.recipe)
         write_json(staged.folder / RECORD, staged.record)
-        write_whole(staged.folder / CARD, card(name, staged.recipe, staged.record))
+        write_whole(staged.folder / CARD, card(name, staged.recipe, staged.record, weights))
         shutil.copytree(staged.folder, target, dirs_exist_ok=True)
+        for file in () if weights else (WEIGHTS, CONFIG):
+            (target / file).unlink()
 
 
 def need_shipped_start(run: Path, start: str) -> None:
@@ -124,7 +131,7 @@ def keep_results(name: str, results: Sequence[Result]) -> None:
     known |= {asked(found): found for found in (r.to_dict() for r in results)}
     record = {**record, "evaluation": list(known.values())}
     write_json(folder / RECORD, record)
-    write_whole(folder / CARD, card(name, recipe, record))
+    write_whole(folder / CARD, card(name, recipe, record, (folder / WEIGHTS).is_file()))
 
 
 def asked(found: Mapping[str, Any]) -> tuple[Any, ...]:
