@@ -430,6 +430,16 @@ def test_repetitive_problems_come_with_training_and_use_few_symbols(name: str) -
     assert variety(0).mean() > variety(50).mean() > variety(100).mean()
 
 
+def test_a_recipe_says_how_few_symbols_a_repetitive_problem_may_have() -> None:
+    task = TuringRasp()
+    drawn = task.practice(repetitive=1.0, fewest=2).draw(rng(), np.full((500, 1), 60), 0)
+    symbols = [len(set(drawn.prompt(i).tolist()) & set(task.machine.symbol_tokens)) for i in range(len(drawn))]
+    assert set(symbols) == set(range(2, task.few.stop))
+    for wrong in (0, 11):
+        with pytest.raises(ValueError, match=f"fewest is {wrong}; a repetitive problem has 1 to 10 different symbols"):
+            task.practice(fewest=wrong)
+
+
 @pytest.mark.parametrize("name", ["turing_rasp", "turing_paper", "addition", "multiplication"])
 def test_repeated_groups_come_with_training(name: str) -> None:
     """When the share is 1, every problem has at the end a group of at least 3 neighbours twice, apart from the head."""

@@ -37,10 +37,14 @@ class RepetitivePractice(Practice):
     """
 
     repetitive: Schedule = Schedule.read(0)
+    fewest: int | None = None  # symbols of a repetitive problem; None: as the task says
     repeated: Schedule = Schedule.read(0)
 
     def __post_init__(self) -> None:
         self.need_shares("repetitive", "repeated")
+        few = self.task.few if isinstance(self.task, SymbolTask) else range(1)
+        if self.fewest is not None and not 1 <= self.fewest < few.stop:
+            raise ValueError(f"fewest is {self.fewest}; a repetitive problem has 1 to {few[-1]} different symbols here")
 
     def draw(self, rng: np.random.Generator, lengths: IntArray, step: int) -> Samples:
         task, count = self.task, len(lengths)
@@ -48,7 +52,8 @@ class RepetitivePractice(Practice):
         if not any((*self.repetitive.values, *self.repeated.values)):
             return task.generate(rng, lengths)
         few = rng.random(count) < self.repetitive.at(step)
-        variety = np.where(few, rng.choice(task.few, count), MANY)
+        kinds = task.few if self.fewest is None else range(self.fewest, task.few.stop)
+        variety = np.where(few, rng.choice(kinds, count), MANY)
         if not any(self.repeated.values):
             return task.generate_from(rng, lengths, Repetition(variety))
         twice = rng.random(count) < self.repeated.at(step)
