@@ -5,26 +5,39 @@ from __future__ import annotations
 import json
 import subprocess
 import sys
+import warnings
 from pathlib import Path
 
 import pytest
+from bad_days.running import run
 
 
 def command(*arguments: str, cwd: Path | None = None) -> subprocess.CompletedProcess[str]:
+    """In a process of its own, as a shell starts it."""
     return subprocess.run(
         [sys.executable, "-m", "experiments.cli", *arguments], capture_output=True, text=True, timeout=300, cwd=cwd
     )
 
 
+def within(*arguments: str) -> subprocess.CompletedProcess[str]:
+    """In this process, which has imported everything already; warnings go to standard error, as they do elsewhere."""
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("default")
+        warnings.simplefilter("ignore", DeprecationWarning)
+        ended = run(*arguments)
+    said = [warnings.formatwarning(one.message, one.category, one.filename, one.lineno) for one in heard]
+    return subprocess.CompletedProcess(list(arguments), ended.code, ended.out, "".join(said) + ended.err)
+
+
 def ok(*arguments: str) -> str:
-    done = command(*arguments)
+    done = within(*arguments)
     assert done.returncode == 0, done.stderr
     return done.stdout
 
 
 def refused(*arguments: str) -> str:
     """Exit code 2, a sentence, no traceback, nothing on standard output."""
-    done = command(*arguments)
+    done = within(*arguments)
     assert done.returncode == 2, (done.returncode, done.stdout, done.stderr)
     assert "Traceback" not in done.stderr and done.stdout == ""
     assert len(done.stderr.strip().splitlines()) == 1, done.stderr
@@ -42,6 +55,22 @@ def test_version() -> None:
     from rasp import __version__
 
     assert ok("--version").strip() == f"turing-programs {__version__}"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code"),
+    [
+        (["run", "bb4"], 0),
+        (["run", "bb4", "--on", "rasp", "--json"], 0),
+        (["run", "bb44"], 2),
+        (["run", "bb2", "0[1"], 2),
+    ],
+)
+def test_a_process_says_and_ends_as_the_command_does_within_this_one(arguments: list[str], code: int) -> None:
+    """So that the other tests need not start one."""
+    apart, here = command(*arguments), within(*arguments)
+    assert apart.returncode == here.returncode == code
+    assert (apart.stdout, apart.stderr) == (here.stdout, here.stderr)
 
 
 def test_busy_beaver_4_halts_after_107_steps_with_13_ones() -> None:
