@@ -368,7 +368,7 @@ def test_a_stop_leaves_nothing_half_written(stop: signal.Signals, workers: int, 
         time.sleep(0.2)
     time.sleep(4)
     running.send_signal(stop)
-    _, said = running.communicate(timeout=60)
+    _, said = running.communicate(timeout=500)
     assert running.returncode == (130 if stop == signal.SIGINT else -stop) and "Traceback" not in said
     assert [path for path in folder.rglob("*") if path.is_file()] == []
 

@@ -255,7 +255,7 @@ def test_ctrl_c_shows_what_was_written_and_ends_with_130() -> None:
     assert process.stdout is not None and process.stdout.readline() == "writing\n"
     time.sleep(0.2)
     os.kill(process.pid, signal.SIGINT)
-    said, errors = process.communicate(timeout=120)
+    said, errors = process.communicate(timeout=500)
     assert process.returncode == 130, errors
     assert "Traceback" not in errors and errors.strip().startswith("interrupted: what was written up to step ")
     assert json.loads(said)["cut"] == "interrupted" and json.loads(said)["correct"]

@@ -74,7 +74,7 @@ def test_every_optional_library_has_its_extra() -> None:
 @pytest.mark.parametrize("library", COMMANDS)
 def test_a_command_names_what_is_missing(library: str, tmp_path: Path) -> None:
     command = [sys.executable, "-c", WITHOUT, library, *COMMANDS[library].split()]
-    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=tmp_path, timeout=500)
     assert done.returncode == 2, done.stderr
     assert f"'turing-programs[{expected_extra(library, done.stderr)}]'" in done.stderr
     assert library in done.stderr and len(done.stderr.splitlines()) == 1, done.stderr
@@ -89,7 +89,7 @@ def expected_extra(library: str, said: str) -> str:
 @pytest.mark.parametrize("library", CALLS)
 def test_a_call_names_what_is_missing(library: str) -> None:
     code = f"import sys; sys.modules['{library}'] = None; {CALLS[library]}"
-    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=120)
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, timeout=500)
     last = done.stderr.strip().splitlines()[-1]
     assert f"pip install 'turing-programs[{EXTRAS[library]}]'" in last, done.stderr
 
@@ -118,7 +118,7 @@ main()
 )
 def test_what_needs_no_extra_works_without_any(command: str, says: str, tmp_path: Path) -> None:
     given = [sys.executable, "-c", NEEDS_NOTHING, ",".join(EXTRAS), *command.split()]
-    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=120)
+    done = subprocess.run(given, capture_output=True, text=True, cwd=tmp_path, timeout=500)
     assert done.returncode == 0 and says in done.stdout, done.stdout[-500:] + done.stderr
 
 

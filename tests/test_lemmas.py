@@ -67,12 +67,12 @@ def test_right_and_wrong_programs_run_side_by_side() -> None:
 
     def patient(from_left: object, from_right: object) -> object:
         inside.set()
-        assert done.wait(60)
+        assert done.wait(500)
         return MUTANTS["the head never moves"].parts["select_move_token"](from_left, from_right)
 
     with ThreadPoolExecutor(1) as pool:
         wrong = pool.submit(Program("patient", {"select_move_token": patient}).call, "next_tokens", x, machine)
-        assert inside.wait(60)
+        assert inside.wait(500)
         beside = PRINTED.call("next_tokens", x, machine)
         done.set()
         assert np.array_equal(beside, alone) and not np.array_equal(wrong.result(), alone)

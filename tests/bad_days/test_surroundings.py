@@ -39,7 +39,7 @@ def ended(*arguments: str, into: str = "", room: int | None = None, home: str | 
 
     with open(into or "said", "w") as out:
         done = subprocess.run(
-            command, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, timeout=120, preexec_fn=limit
+            command, env=environment, stdout=out, stderr=subprocess.PIPE, text=True, timeout=500, preexec_fn=limit
         )
     return done.returncode, "" if into else Path("said").read_text(), done.stderr
 
@@ -94,7 +94,7 @@ def test_nobody_reads_on(command: str) -> None:
     running = subprocess.Popen(arguments, env=environment, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
     assert running.stdout is not None and running.stderr is not None
     running.stdout.close()
-    assert running.wait(timeout=60) == 1 and running.stderr.read() == b""
+    assert running.wait(timeout=500) == 1 and running.stderr.read() == b""
 
 
 @pytest.mark.parametrize("home", [None, "/proc/no-such-folder"])
