@@ -43,6 +43,7 @@ class Watched:
 
     def __init__(self, page: Any) -> None:
         self.page = page
+        page.set_default_timeout(300_000)  # milliseconds: the machine may be busy
         self.complaints: list[str] = []
         self.requests: list[str] = []
         page.on("console", lambda message: self.complaints.append(f"{message.type}: {message.text}"))
@@ -61,7 +62,7 @@ def browser() -> Iterator[Any]:
     from playwright.sync_api import sync_playwright
 
     with sync_playwright() as play:
-        chromium = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS)
+        chromium = play.chromium.launch(executable_path=CHROMIUM, args=FLAGS, timeout=300_000)
         yield chromium
         chromium.close()
 
@@ -86,7 +87,15 @@ def until(page: Any, condition: str) -> None:
 
 
 def overlaps(page: Any) -> list[str]:
-    """Pairs of neighbours that cover each other, and what sticks out of the window."""
+    """Pairs of neighbours that cover each other, and what sticks out of the window, once the page has settled."""
+    for _ in range(40):  # a busy machine takes its time to lay a page out again
+        if not (found := _overlaps(page)):
+            break
+        page.wait_for_timeout(50)
+    return found
+
+
+def _overlaps(page: Any) -> list[str]:
     return page.evaluate("""() => {
       const found = [];
       for (const group of ["main .panel", ".tile", "nav > *", "header > *"]) {

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import re
-import subprocess
-import sys
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
+from bad_days.running import run
 from inspected import HOSTILE, compiled, hostile_machine, random_model
 
 from compile import attention_figure, compile_machine, compile_program, inspect
@@ -267,40 +266,31 @@ def test_figures_refuse_unknown_heads_and_suffixes(tmp_path: Path) -> None:
 # --- the command ------------------------------------------------------------------------------------------------------
 
 
-def command(*arguments: str, cwd: Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "experiments.cli", "inspect", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=300,
-        cwd=cwd,
-    )
-
-
-def test_command_compiles_and_writes_a_page(tmp_path: Path) -> None:
-    done = command("compiled", "palindrome", "abba", "--json", cwd=tmp_path)
-    report = json.loads(done.stdout)
+def test_command_compiles_and_writes_a_page(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    report = json.loads(run("inspect", "compiled", "palindrome", "abba", "--json").out)
     assert report["right"] == [report["predicted"]] and (tmp_path / "inspector.html").stat().st_size == report["bytes"]
 
 
 def test_command_shows_a_saved_model_beside_a_compiled_one(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from experiments.cli.inspect import inspect as run
+    from experiments.cli.inspect import inspect as called
 
     machine = TuringMachine.random(symbols=4, states=3, seed=0)
     compile_machine(machine, steps=6, check=False).save_pretrained(tmp_path / "saved")
     monkeypatch.chdir(tmp_path)
-    run("compiled", "random:4x3:0", against="saved", steps=4, json=True)
+    called("compiled", "random:4x3:0", against="saved", steps=4, json=True)
     report = json.loads(capsys.readouterr().out)
     assert len(report["right"]) == 2 and report["tokens"] == 60
-    run("saved", steps=3, free=True, output=Path("own.html"))
+    called("saved", steps=3, free=True, output=Path("own.html"))
     assert "wrote own.html" in capsys.readouterr().out
 
 
-def test_command_refuses_in_one_sentence(tmp_path: Path) -> None:
-    done = command("nosuch", cwd=tmp_path)
-    assert done.returncode == 2 and "neither" in done.stderr and len(done.stderr.strip().splitlines()) == 1
+def test_command_refuses_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    done = run("inspect", "nosuch")
+    assert done.refused and "neither" in done.err
 
 
 @pytest.mark.parametrize(
@@ -313,10 +303,10 @@ def test_command_refuses_in_one_sentence(tmp_path: Path) -> None:
     ],
 )
 def test_command_says_what_is_wrong(arguments: tuple[str, ...], expected: str) -> None:
-    from experiments.cli.inspect import inspect as run
+    from experiments.cli.inspect import inspect as called
 
     with pytest.raises(ValueError, match=expected):
-        run(*arguments)
+        called(*arguments)
 
 
 def test_gallery_has_a_page_for_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -148,7 +148,7 @@ def test_a_run_killed_with_sigkill_resumes_to_the_same_weights(tmp_path: Path) -
     assert same(weights(tmp_path / "whole"), weights(tmp_path / "killed"))
 
 
-def wait_for_step(folder: Path, step: int, seconds: float = 120) -> bool:
+def wait_for_step(folder: Path, step: int, seconds: float = 500) -> bool:
     deadline = time.monotonic() + seconds
     while time.monotonic() < deadline:
         try:

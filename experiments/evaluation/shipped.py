@@ -14,8 +14,7 @@ from pathlib import Path
 from tempfile import TemporaryDirectory
 from typing import Any
 
-from compile.transformer import Transformer
-from compile.transformer.saving import CONFIG, WEIGHTS, save_weights_and_config
+from compile.transformer.files import CONFIG, WEIGHTS
 from experiments.evaluation.cards import card
 from experiments.evaluation.results import Result
 from experiments.files import read_json, write_fields, write_json
@@ -55,6 +54,9 @@ def shipping(run: Path, name: str, weights: bool = True) -> Iterator[StagedCheck
 
     What is evaluated inside is what is shipped; nothing is, unless that ends well.
     """
+    from compile.transformer import Transformer  # torch, which reading results does without
+    from compile.transformer.saving import save_weights_and_config
+
     if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
         raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
     need_checkout()
