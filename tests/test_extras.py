@@ -111,6 +111,7 @@ main()
         ("graph addition -o addition.dot", "wrote addition.dot"),
         ("machines", "bb5"),
         ("programs", "sgd"),
+        ("table", "multiplication by 1 digit"),
         ("verify -m 200", "0 violations"),
         ("exhaust bb2 -l 2", "0 violations"),
         ("doctor", "left out: torch is missing"),
