@@ -55,9 +55,18 @@ def test_the_lowest_version_is_the_first_that_is_allowed(monkeypatch: pytest.Mon
     monkeypatch.setattr(
         "installed.lowest.versions_of", lambda name, python: [Version("1"), Version("99"), Version("2030")]
     )
-    lines = lowest_constraints(sys.executable).splitlines()
-    assert "numpy==99" in lines and "dask==2030" in lines and "torch==2.13.0" in lines
-    assert {line.partition("==")[0] for line in lines} == {one.name for one in requirements()}
+    lines = lowest_constraints("notebooks", sys.executable).splitlines()
+    assert "numpy==99" in lines and "nbformat==99" in lines and "torch==2.13.0" in lines
+    assert {line.partition("==")[0] for line in lines} == {one.name for one in requirements("notebooks")}
+
+
+def test_an_extra_has_the_higher_of_two_lower_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    """`doors` asks for a newer huggingface_hub than `torch`, which it brings."""
+    monkeypatch.setattr("installed.lowest.versions_of", lambda name, python: [Version(f"{n}.30") for n in range(100)])
+    asked = [one for one in requirements("doors") if one.name == "huggingface_hub"]
+    assert len(asked) == 2 and "huggingface_hub==1.30" in lowest_constraints("doors", sys.executable)
+    assert "huggingface_hub==0.30" in lowest_constraints("torch", sys.executable)
+    assert {one.name for one in requirements(BASE)} < {one.name for one in requirements("dtm")}
 
 
 class FakeEnvironment(Environment):

@@ -29,10 +29,10 @@ def main() -> int:
         faults = lacking(names_in(wheel), tracked()) + lacking(names_in(sdist), tracked())
         say("wheel and sdist", f"lack {faults[0]}" if faults else f"hold {len(tracked())} files")
         constraints = ROOT / "constraints.txt"
-        if given.lowest:
-            constraints = folder / "lowest.txt"
-            constraints.write_text(lowest_constraints(given.python))
         for extra in given.extras:
+            if given.lowest:
+                constraints = folder / f"lowest-{extra}.txt"
+                constraints.write_text(lowest_constraints(extra, given.python))
             failed = try_extra(folder / extra, wheel, extra, constraints, given.python)
             faults += [failed] if failed else []
     return 1 if faults else 0

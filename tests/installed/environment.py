@@ -32,8 +32,9 @@ class Environment:
         return self.folder / "home"
 
     def install(self, *requirements: str, constraints: Path | None = None) -> None:
+        """Modules are compiled when they are imported: most never are, and compiling them all takes minutes."""
         given = ["--constraint", str(constraints)] if constraints else []
-        self.run(["python", "-m", "pip", "install", "--quiet", *given, *requirements])
+        self.run(["python", "-m", "pip", "install", "--quiet", "--no-compile", *given, *requirements])
 
     def run(self, command: Sequence[str]) -> str:
         """What a program of the environment prints; an error with all of it if it fails."""

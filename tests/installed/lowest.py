@@ -6,29 +6,34 @@ import re
 import subprocess
 import tomllib
 from collections.abc import Iterable
+from functools import cache
 
 from packaging.requirements import Requirement
 from packaging.version import VERSION_PATTERN, Version
 
 from .building import ROOT
+from .uses import BASE
 
 UNTRIED = {"torch": "only a build for CPUs is small enough, and the index has one of a single version"}
 
 
-def requirements() -> list[Requirement]:
-    """Everything the project asks for, its extras for users among it."""
+def requirements(extra: str) -> list[Requirement]:
+    """Everything that is installed with this extra: what the project needs, and what the extras it names bring."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
-    extras = {name: asked for name, asked in project["optional-dependencies"].items() if name not in ("dev", "docs")}
-    listed = [*project["dependencies"], *(one for asked in extras.values() for one in asked)]
-    return [Requirement(one) for one in listed if not one.startswith(project["name"])]
+    given = [] if extra == BASE else project["optional-dependencies"][extra]
+    asked = [Requirement(one) for one in given]
+    brought = [one for own in asked if own.name == project["name"] for name in own.extras for one in requirements(name)]
+    needed = [Requirement(one) for one in project["dependencies"]]
+    return [*needed, *brought, *(one for one in asked if one.name != project["name"])]
 
 
-def lowest_constraints(python: str) -> str:
+def lowest_constraints(extra: str, python: str) -> str:
     """`name==version` with the lowest version on the index that is allowed; torch stays as it is pinned."""
-    lines = {}
-    for one in requirements():
+    lines: dict[str, Version] = {}
+    for one in requirements(extra):
         if one.name not in UNTRIED:
-            lines[one.name] = max(lines.get(one.name, Version("0")), lowest(one, versions_of(one.name, python)))
+            found = lowest(one, versions_of(one.name, python))
+            lines[one.name] = max(found, lines.get(one.name, found))
     pinned = [line for line in (ROOT / "constraints.txt").read_text().splitlines() if line.startswith(tuple(UNTRIED))]
     return "\n".join([*(f"{name}=={version}" for name, version in lines.items()), *pinned]) + "\n"
 
@@ -37,8 +42,10 @@ def lowest(requirement: Requirement, versions: Iterable[Version]) -> Version:
     return min(version for version in versions if requirement.specifier.contains(version))
 
 
+@cache
 def versions_of(name: str, python: str) -> list[Version]:
-    command = [python, "-m", "pip", "index", "versions", name]
+    """Those with a wheel for this Python: what must first be built from source says nothing about this project."""
+    command = [python, "-m", "pip", "index", "versions", "--only-binary", ":all:", name]
     listed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
     return read_versions(listed)
 

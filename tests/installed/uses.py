@@ -37,6 +37,7 @@ print(from_dtm(to_dtm(machine("bb3"))).transitions == machine("bb3").transitions
 USES: dict[str, tuple[Use, ...]] = {
     BASE: (
         Use("turing-programs --version", "turing-programs"),
+        Use("turing-programs run --help", "--on"),
         Use("turing-programs doctor", "200 random machines, 0 violations"),
         Use("turing-programs verify -m 1000", "0 violations"),
         Use("turing-programs run bb4", "107"),
