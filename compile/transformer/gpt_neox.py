@@ -31,7 +31,8 @@ def gpt_neox_config(theirs: Any) -> dict[str, Any]:
 
 def copy_gpt_neox_weights(model: Transformer, theirs: Mapping[str, Tensor]) -> None:
     """Load the state of a Hugging Face GPTNeoXForCausalLM of the same shape; logits are then the same."""
-    ends = {"embed": "gpt_neox.embed_in", "ln_final": "gpt_neox.final_layer_norm", "unembed": "lm_head"}
+    unembed = "lm_head" if "lm_head.weight" in theirs else "embed_out"  # its name in earlier versions of transformers 5
+    ends = {"embed": "gpt_neox.embed_in", "ln_final": "gpt_neox.final_layer_norm", "unembed": unembed}
     inside = {
         "ln1": "input_layernorm",
         "ln2": "post_attention_layernorm",

@@ -33,6 +33,34 @@ from rasp.gallery import machine
 
 print(from_dtm(to_dtm(machine("bb3"))).transitions == machine("bb3").transitions)
 """
+BENCH = """
+import torch
+from experiments.benchmarks.training import neox, ours_like
+
+theirs, tokens = neox(32).eval(), torch.arange(32)[None]
+with torch.no_grad():
+    print(torch.allclose(ours_like(theirs)(tokens), theirs(tokens).logits, atol=1e-4))
+"""
+DOORS = """
+import numpy, onnxruntime, torch
+from transformers import AutoModelForCausalLM
+from compile import compile_machine
+from compile.doors import save_for_hugging_face, save_onnx, to_transformer_lens
+from rasp.gallery import machine
+
+model = compile_machine(machine("bb2"), "lean", 1, 12, check=False)
+tape = [*machine("bb2").encode(["0"] * 6, 3), 0]
+tokens = list(model.generate(numpy.array(tape), 8))
+right = model.predict(numpy.array(tokens))
+save_for_hugging_face(model, "there")
+save_onnx(model, "there.onnx")
+with torch.no_grad():
+    theirs = AutoModelForCausalLM.from_pretrained("there")(torch.tensor([tokens])).logits.argmax(dim=-1)[0]
+    lens = to_transformer_lens(model)
+    seen = lens.answers(lens(lens.to_tokens(numpy.array([tokens]))))[0]
+run = onnxruntime.InferenceSession("there.onnx").run(["answers"], {"tokens": numpy.array([tokens])})[0][0]
+print(right.tolist() == theirs.tolist() == seen.tolist() == run.tolist())
+"""
 
 USES: dict[str, tuple[Use, ...]] = {
     BASE: (
@@ -63,11 +91,11 @@ USES: dict[str, tuple[Use, ...]] = {
         Use("turing-programs train paper-tm --dry-run", "parameters"),
     ),
     "dtm": (python(DTM, "True"),),
-    "bench": (python("import experiments.benchmarks.training, transformers"),),
+    "bench": (python(BENCH, "True"),),
     "doors": (
         Use("turing-programs export onnx bb2 -o bb2.onnx"),
         Use("turing-programs export hugging-face bb2 -o bb2"),
-        python("from compile.doors import to_transformer_lens"),
+        python(DOORS, "True"),
     ),
     "notebooks": (python("import nbclient, nbformat, ipykernel"),),
     "docs": (python("import pdoc"),),
