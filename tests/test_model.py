@@ -279,6 +279,9 @@ def test_same_logits_and_loss_as_hugging_face_gpt_neox() -> None:
         torch.testing.assert_close(logits, answer.logits, atol=1e-5, rtol=1e-5)
         loss = torch.nn.functional.cross_entropy(logits[:, :-1].flatten(0, 1), rows[:, 1:].flatten())
         torch.testing.assert_close(loss, answer.loss, atol=1e-5, rtol=1e-5)
+        earlier = {name.replace("lm_head", "embed_out"): tensor for name, tensor in theirs.state_dict().items()}
+        copy_gpt_neox_weights(again := Transformer(ours.config), earlier)
+        assert torch.equal(again(rows), logits)
 
 
 # ------------------------------------------------------------------------------------------------ generation
