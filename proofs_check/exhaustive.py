@@ -93,6 +93,11 @@ class MachineSpace:
     def base(self) -> int:
         return 4 + self.symbols + self.states
 
+    @property
+    def bound(self) -> int | None:
+        """Steps up to which only a repeat makes the program wrong; None: there is no end to them."""
+        return self.base**self.n if self.packing == "paper" else None
+
     def horizon(self, steps: int | None) -> int:
         """`steps`, or as many as clause 1 of the theorem reaches, up to the usual. Refuses an n that does not fit."""
         check_packing(self.n, self.base, self.packing)
@@ -184,9 +189,9 @@ def _check(size: MachineSpace, length: int) -> None:
 def _check_steps(size: MachineSpace, steps: int) -> None:
     if steps < 1:
         raise ValueError(f"{steps} steps leave nothing to check; give at least 1")
-    if size.packing == "paper" and steps > size.base**size.n:
+    if size.bound is not None and steps > size.bound:
         raise ValueError(
-            f"{steps} steps are beyond {size.base}**{size.n} = {size.base**size.n}, where clause 1 of the "
+            f"{steps} steps are beyond {size.base}**{size.n} = {size.bound}, where clause 1 of the "
             "theorem ends for the paper's packing; use packing unbounded"
         )
 

@@ -60,8 +60,22 @@ class TapeReport:
             f"{m.name or 'machine'}, {len(m.symbols)} symbols x {len(m.states)} states, on {self.which}: "
             f"{self.tapes:,}; {self.steps} steps, n = {self.n}, {self.packing} packing\n"
             f"{self.no_repeat:,} runs write no tape with a repeated {self.n + 1}-gram, {self.correct:,} are right to "
-            f"the end\n\n{self.violations:,} violations of the sharp theorem{found}"
+            f"the end\n{self._past_the_bound()}\n{self.violations:,} violations of the sharp theorem{found}"
         )
+
+    def _past_the_bound(self) -> str:
+        """Why a run without a repeat may be wrong all the same."""
+        bound = _space(self.machine, self.n, self.packing).bound
+        if bound is None or self.steps <= bound:
+            return ""
+        return (
+            f"(past step {bound:,}, which is base**n, a key can be held by a place of an earlier tape, too: there the "
+            "theorem names the first wrong token)\n"
+        )
+
+
+def _space(machine: TuringMachine, n: int, packing: str) -> MachineSpace:
+    return MachineSpace(len(machine.symbols), len(machine.states), n, packing)
 
 
 def verify_machine(
@@ -81,7 +95,7 @@ def verify_machine(
         raise ValueError(
             f"{tapes} tapes of {lengths[0]} to {lengths[1]} cells: give at least one, and lengths in order"
         )
-    size = MachineSpace(len(machine.symbols), len(machine.states), n, packing)
+    size = _space(machine, n, packing)
     each = np.diff(np.linspace(0, tapes, lengths[1] - lengths[0] + 2).round().astype(int))
     groups = (
         random_tapes(int(count), size.symbols, size.states, cells, seed)
@@ -104,7 +118,7 @@ def exhaust_machine(
     progress: Progress = lambda done, total: None,
 ) -> TapeReport:
     """On every tape of up to `length` cells, each state and place of the head; `steps`: default base**n, at most 64."""
-    size = MachineSpace(len(machine.symbols), len(machine.states), n, packing)
+    size = _space(machine, n, packing)
     if length < 0:
         raise ValueError(f"the length is {length}; a tape has at least 0 cells")
     total = count_tapes(size.symbols, size.states, length)
@@ -162,6 +176,6 @@ def _run(
     traces = batch_traces(*tables, tapes, steps)
     observed = first_errors(size, engine, program, traces, tables, start=width - 1)
     repeat = batched.wrong_by_repeat(traces, width, size.n, size.base)
-    bounded = size.packing == "paper" and steps > size.base**size.n
+    bounded = size.bound is not None and steps > size.bound
     expected = batched.wrong_by_key(traces, width, size.n, size.base) if bounded else repeat
     return int((repeat < 0).sum()), int((observed < 0).sum()), np.flatnonzero(observed != expected)

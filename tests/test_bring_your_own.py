@@ -178,8 +178,10 @@ def test_the_theorem_on_one_machine() -> None:
     machine = load_machine("bb2")
     sampled = verify_machine(machine, 60, (3, 5), 12)
     assert sampled.holds and sampled.tapes == 60 and 0 < sampled.correct < 60
+    assert sampled.no_repeat > sampled.correct and "past step 9, which is base**n" in sampled.render()
     every = exhaust_machine(machine, 2, steps=8)
     assert every.holds and every.tapes == 3 * (2 + 2 * 3 + 4 * 4)
+    assert every.no_repeat == every.correct and "base**n" not in every.render()
     wrong = verify_machine(machine, 40, (4, 5), 12, program="mutant:the head never moves")
     assert not wrong.holds and wrong.first is not None
     told = wrong.first.render()
