@@ -8,13 +8,15 @@ from typing import Any
 
 Shape = Callable[[Any, str], None]  # (value, where it stands) -> raises Misshapen
 MOST = 10**15  # of any number: sums of many stay exact
+MISSING = object()  # in the place of a value that is not there
 
 
 class Misshapen(ValueError):
     """A value that is not of the shape expected, and where it stands."""
 
     def __init__(self, value: Any, where: str, expected: str) -> None:
-        super().__init__(f"{where or 'the whole'} is {reprlib.repr(value)}, expected {expected}")
+        found = "was expected and is missing" if value is MISSING else f"is {reprlib.repr(value)}, expected {expected}"
+        super().__init__(f"{where or 'the whole'} {found}")
 
 
 def number(least: float = -MOST, most: float = MOST) -> Shape:
@@ -99,6 +101,6 @@ def record(needed: dict[str, Shape], optional: dict[str, Shape] | None = None) -
             if name in value:
                 shape(value[name], at)
             elif name in needed:
-                raise Misshapen(None, at, "something; it is missing")
+                raise Misshapen(MISSING, at, "something")
 
     return check

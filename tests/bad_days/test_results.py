@@ -185,7 +185,7 @@ def show_malformed(base: dict[str, Any], times: int) -> None:
     ("path", "value", "said"),
     [
         (("machines", 0, "accuracy"), None, "machines[0].accuracy is None"),
-        (("checks",), {}, "checks.compiled_equals_program"),
+        (("checks",), {}, "checks.compiled_equals_program was expected and is missing"),
         (("machines", 0, "accuracy", 3, "low"), "x", "machines[0].accuracy[3].low is 'x'"),
         (("machines", 0, "simulators", 1, "kind"), "z", "one of 'machine'"),
         (("machines", 0, "accuracy", 0, "simulator"), "nobody", "one that is listed"),
