@@ -34,7 +34,8 @@ def load_machine(source: str | os.PathLike[str]) -> TuringMachine:
     try:
         loaded = _from_text(_read(path) if str(source).strip() else "", path.suffix)
     except InvalidMachine as error:
-        raise InvalidMachine(f"{path}: {error}") from None
+        name = str(path) if str(source).strip() else repr(source)
+        raise InvalidMachine(f"{name}: {error}") from None
     return loaded if loaded.name else loaded.replace(name=path.stem if path.stem.isprintable() else "")
 
 
@@ -103,4 +104,6 @@ def _from_text(text: str, suffix: str = "") -> TuringMachine:
         raise InvalidMachine("there is no machine here: give a gallery name, bbchallenge text, or a file with one")
     if looks_like_bbchallenge(text):
         return from_bbchallenge(text)
+    if suffix == ".py":
+        raise InvalidMachine("is Python, not a machine; where a program may stand, name it as FILE.py:FUNCTION")
     return from_json(text) if text.lstrip()[0] in "{[" or suffix == ".json" else from_yaml(text)

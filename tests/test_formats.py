@@ -342,8 +342,12 @@ def test_bad_files_are_refused(tmp_path: Path) -> None:
         load_machine("palindrom")
     with pytest.raises(InvalidMachine, match="the gallery has 'bb2'"):
         load_machine("xyzzy")
-    with pytest.raises(InvalidMachine, match="there is no machine here"):
-        load_machine(" ")
+    for nothing in ("", " "):
+        with pytest.raises(InvalidMachine, match=f"^'{nothing}': there is no machine here"):
+            load_machine(nothing)
+    (tmp_path / "my.py").write_text("def majority(x):  # a program: of ones\n    return x\n")
+    with pytest.raises(InvalidMachine, match="my.py: is Python, not a machine; .* FILE.py:FUNCTION"):
+        load_machine(tmp_path / "my.py")
     for path, culprit in [("m.tm", "use one of '.json'"), ("none/m.json", "cannot write")]:
         with pytest.raises(InvalidMachine, match=culprit):
             save_machine(known("bb4"), tmp_path / path)
