@@ -59,7 +59,7 @@ SHOWN = {
     "turing-programs run bb4 --on rasp": r"departs from the machine[\s\S]*2-gram|2-gram[\s\S]*departs from the machine",
     "turing-programs run bb4 --on universal": r"107 steps",
     "turing-programs run addition 4324+139 --on compiled": r"e\+\^\(0,4463\)\|\n4463\.\n[\s\S]*answer 4463",
-    "turing-programs run my.json 10[1]10 --on rasp": r"departs from the machine",
+    "turing-programs run my.json '10[1]10' --on rasp": r"departs from the machine",
     "turing-programs run my.py:majority '1 0 1 1 0 0 0'": r"1 0 1 1 1 0 0",
     "turing-programs machines": r"bb4",
     "turing-programs zoo --list": r"induct",
