@@ -295,6 +295,10 @@ def test_a_figure_is_drawn_from_shipped_checkpoints(
     assert capsys.readouterr().out.startswith("|  | to | 1x |")
     assert run_cli(monkeypatch, "evaluate", str(folder), "--no-weights") == 2
     assert "give it a name with --ship" in capsys.readouterr().err
+    for refused, said in ((("--ship", "x"), "nothing to evaluate"), ((str(folder), "--ship", "[/]"), "no name")):
+        assert run_cli(monkeypatch, "evaluate", *refused) == 2
+        err = capsys.readouterr().err
+        assert said in err and "Write the checkpoint" not in err
 
 
 @pytest.mark.parametrize("name", sorted(set(figures.FIGURES) - {"grid"}))

@@ -33,6 +33,7 @@ SHORTER = {  # minutes to days as printed
     "turing-programs train addition-cpu --task my.py:Reversal --lengths 2-10 -o runs/reversal": "--steps 4",
     "turing-programs evaluate runs/reversal": "--examples 4",
     "turing-programs compare runs/reversal": "--examples 2",
+    "turing-programs train tm20-cpu --machine-seed 3": "--steps 4",
     "turing-programs train tm50-cpu --machine-seed 3": "--steps 4",
     "turing-programs train turing-paper-cpu": "--steps 4",
     "turing-programs train tm-cpu --machine-seed 3 --minutes 10": "--minutes 0.05",

@@ -22,6 +22,7 @@ from experiments.cli.common import (
 )
 
 if TYPE_CHECKING:
+    from experiments.evaluation import EvaluationRequest
     from experiments.evaluation.results import Result
     from experiments.evaluation.table import TableRow
 
@@ -31,6 +32,8 @@ LengthsOption = Annotated[
 GridOption = Annotated[
     str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition); at most 96 problems each.")
 ]
+
+WeightsOption = Annotated[bool, typer.Option(help="With --ship: keep the weights, too, or only what is known of them.")]
 
 
 def register(app: typer.Typer) -> None:
@@ -61,9 +64,7 @@ def evaluate(
     seeds: Annotated[bool, typer.Option("--seeds", help="The checkpoints are seeds of one: mean and band.")] = False,
     output: Annotated[Path | None, path_option("-o", "--output", help="Folder for figures and results.json.")] = None,
     ship: Annotated[str | None, typer.Option(help="Keep the run among the shipped, under this name.")] = None,
-    weights: Annotated[
-        bool, typer.Option(help="With --ship: keep the weights, too, or only what is known of them.")
-    ] = True,
+    weights: WeightsOption = True,
     yes: Annotated[bool, typer.Option("--yes", help="With --ship: do not ask.")] = False,
     keep: Annotated[bool, typer.Option("--keep", help="Store results beside the shipped checkpoints.")] = False,
     device: DeviceOption = "auto",
@@ -96,7 +97,7 @@ def evaluate(
         threads=threads,
     )
     if ship is not None and not yes:
-        typer.confirm(f"Write the checkpoint {ship} into {shipped_folder()}?", abort=True, err=True)
+        confirm_shipping(request)
     with progress_bar("evaluating") as progress:
         found = run_evaluation(request, progress)
     if json:
@@ -159,10 +160,13 @@ def table(
         print_table(rows)
 
 
-def shipped_folder() -> Path:
-    from experiments.evaluation.shipped import FOLDER
+def confirm_shipping(request: EvaluationRequest) -> None:
+    """Nobody is asked about what would be refused."""
+    from experiments.evaluation.shipped import FOLDER, need_checkpoint_name
 
-    return FOLDER
+    assert request.ship is not None and request.folders
+    need_checkpoint_name(request.ship)
+    typer.confirm(f"Write the checkpoint {request.ship} into {FOLDER}?", abort=True, err=True)
 
 
 def print_table(rows: list[TableRow]) -> None:

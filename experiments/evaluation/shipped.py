@@ -57,8 +57,7 @@ def shipping(run: Path, name: str, weights: bool = True) -> Iterator[StagedCheck
     from compile.transformer import Transformer  # torch, which reading results does without
     from compile.transformer.saving import save_weights_and_config
 
-    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
-        raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
+    need_checkpoint_name(name)
     need_checkout()
     target, recipe, record = FOLDER / name, read_run(run, RECIPE, {"task", "lengths"}), read_record(run)
     if not record["finished"]:
@@ -82,6 +81,11 @@ def shipping(run: Path, name: str, weights: bool = True) -> Iterator[StagedCheck
         shutil.copytree(staged.folder, target, dirs_exist_ok=True)
         for file in () if weights else (WEIGHTS, CONFIG):
             (target / file).unlink()
+
+
+def need_checkpoint_name(name: str) -> None:
+    if not re.fullmatch(r"[A-Za-z0-9][\w.-]*", name):
+        raise ValueError(f"{name!r} is no name for a checkpoint; expected letters, digits, '-', '_' and '.'")
 
 
 def need_shipped_start(run: Path, start: str) -> None:
