@@ -7,6 +7,7 @@ import torch
 from experiments.processor import cpu_flags
 
 DEVICES = ("auto", "cpu", "cuda")
+BF16 = "bf16"
 BF16_FLAGS = {"avx512_bf16", "amx_bf16", "bf16"}  # x86; Arm calls it bf16
 
 
@@ -29,7 +30,7 @@ def has_bf16(device: str) -> bool:
 
 def autocast(device: str, precision: str) -> torch.autocast:
     """Weights stay in float32; with bf16, products are taken in it."""
-    return torch.autocast(device, dtype=torch.bfloat16, enabled=precision == "bf16")
+    return torch.autocast(device, dtype=torch.bfloat16, enabled=precision == BF16)
 
 
 def use_threads(count: int | None) -> None:

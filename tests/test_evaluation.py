@@ -362,8 +362,29 @@ def test_a_model_is_asked_in_the_precision_and_on_the_threads_asked_for(
     for precision in ("float32", "float64"):
         assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", precision, "--threads", "1") == 0
         assert seen[-1].embed.weight.dtype == getattr(torch, precision) and torch.get_num_threads() == 1
-    assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", "bf16") == 2
-    assert "is not one of float32, float64" in capsys.readouterr().err
+    assert run_cli(monkeypatch, "evaluate", str(folder), "--precision", "float16") == 2
+    assert "is not one of float32, float64, bf16" in capsys.readouterr().err
+
+
+def test_bf16_takes_products_in_it_and_is_not_kept(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    seen: list[torch.dtype] = []
+
+    def watched(linear: torch.nn.Linear, _: object, out: torch.Tensor) -> None:
+        seen.append(out.dtype)
+
+    load = requests.load_checkpoint
+
+    def loading(*given: Any) -> Checkpoint:
+        checkpoint = load(*given)
+        checkpoint.model.unembed.register_forward_hook(watched)
+        return checkpoint
+
+    monkeypatch.setattr(requests, "load_checkpoint", loading)
+    asked = requests.EvaluationRequest(checkpoints=(str(folder),), lengths=(4,), examples=8, precision="bf16")
+    (one,) = requests.run_evaluation(asked).results
+    assert one.examples == 8 and set(seen) == {torch.bfloat16}
+    with pytest.raises(ValueError, match="leave --precision bf16 out"):
+        requests.EvaluationRequest(checkpoints=(str(folder),), precision="bf16", keep=True)
 
 
 # --- the paper's table ------------------------------------------------------------------------------------------------

@@ -11,6 +11,7 @@ import pytest
 
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
 from experiments.tasks.base import UnknownOption
+from experiments.tasks.digits import FEW
 from experiments.tasks.sgd.practice import uneven_ends
 from experiments.tasks.sgd.regression import draw_problems, explained, quantised, rounded
 from experiments.tasks.sgd.writing import Writing
@@ -452,6 +453,17 @@ def test_repeated_groups_come_with_training(name: str) -> None:
 
     assert share(0) < 0.2 < share(50) < share(100) - 0.1
     assert share(100) > (0.6 if name.startswith("turing") else 0.99)  # the head stands within some of them
+
+
+def test_what_one_summand_repeats_may_stand_in_the_other() -> None:
+    task, size = make_task({"name": "addition"}), 12
+    practice = task.practice(repetitive=1.0, repeated=1.0)
+    drawn = practice.draw(rng(), np.array([[size, size]] * 200 + [[3, size]] * 200), 0)
+    summands = [task.text(drawn.prompt(i)).strip("$|").split("+") for i in range(len(drawn))]
+    assert {(len(a), len(b)) for a, b in summands} == {(size, size), (3, size)}
+    assert all(len(set(a + b)) <= max(FEW) for a, b in summands)
+    across = [any(a[i : i + 3] in b for i in range(len(a) - 2)) for a, b in summands[:200]]
+    assert np.mean(across) > 0.5
 
 
 def has_a_group_twice(prompt: np.ndarray, size: int = 3) -> bool:

@@ -35,6 +35,7 @@ class GroupCache:
     """Keys and values that one group of heads can still see, for rows that are each at their own position.
 
     Unbounded heads keep position p in slot p; window heads keep only the last `reach`, position p in slot p % reach.
+    Both are of the weights' type, whatever products are taken in (autocast).
     """
 
     def __init__(self, rows: int, group: HeadGroup, like: Tensor, d_head: int) -> None:
@@ -60,14 +61,14 @@ class GroupCache:
             kept = last - (last - slots) % self.group.reach  # latest position in each slot; below 0: none yet
             kept = kept.clamp(min=0)[:, None, :, None].expand(-1, k.shape[1], -1, k.shape[3])
             k, v = k.gather(2, kept), v.gather(2, kept)
-        self.keys[rows, :, : k.shape[2]], self.values[rows, :, : k.shape[2]] = k, v
+        self.keys[rows, :, : k.shape[2]], self.values[rows, :, : k.shape[2]] = k.to(self.keys), v.to(self.keys)
 
     def append(self, part: Tensor, positions: Tensor) -> Tensor:
         """Store one more token per row, (B, 1, 3, H, D), and return its query (B, H, 1, D)."""
         q, k, v = part.permute(2, 0, 3, 1, 4)
         rows = torch.arange(len(positions), device=positions.device)
         slot = positions if self.group.reach is None else positions % self.group.reach
-        self.keys[rows, :, slot], self.values[rows, :, slot] = k[:, :, 0], v[:, :, 0]
+        self.keys[rows, :, slot], self.values[rows, :, slot] = k[:, :, 0].to(self.keys), v[:, :, 0].to(self.keys)
         return q
 
     def distances(self, positions: Tensor) -> Tensor:

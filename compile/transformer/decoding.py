@@ -120,7 +120,7 @@ class Decoder:
         for seen, token in zip(self.seen, tokens.tolist(), strict=True):
             seen.append(token)
         self.reserve()
-        self.logits = self.memory.extend(torch.from_numpy(tokens).to(self.model.device))
+        self.logits = self.memory.extend(torch.from_numpy(tokens).to(self.model.device)).to(self.logits)
         for row, seen in zip(full, shortened, strict=True):
             self.seen[row] = [*seen, *self.seen[row]]
         if full:
@@ -144,4 +144,4 @@ class Decoder:
             lengths = torch.tensor([len(self.seen[row]) + extra for row in part], device=self.model.device)
             where = torch.tensor(part, device=self.model.device)
             batch = self.model.with_prepended(torch.from_numpy(tokens).to(self.model.device))
-            self.logits[where] = self.memory.encode(batch, where, lengths)
+            self.logits[where] = self.memory.encode(batch, where, lengths).to(self.logits)

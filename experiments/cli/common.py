@@ -62,6 +62,12 @@ BACKENDS, ENGINES = ("hard_alibi", "lean", "tracr"), ("jit", "stream", "graph", 
 PACKINGS = ("paper", "unbounded", "tuple")
 DeviceOption = Annotated[str, typer.Option(help="auto, cpu or cuda.", callback=one_of(DEVICES))]
 PrecisionOption = Annotated[str, typer.Option(help="float32 or float64.", callback=one_of(PRECISIONS))]
+TrainedPrecisionOption = Annotated[
+    str,
+    typer.Option(
+        help="float32, float64, or bf16 (products only, as in training).", callback=one_of((*PRECISIONS, "bf16"))
+    ),
+]
 ThreadsOption = Annotated[int | None, typer.Option(min=1, max=1024, help="CPU threads.")]
 MOST_PROBLEMS = 10**7
 ExamplesOption = Annotated[int, typer.Option(min=1, max=MOST_PROBLEMS, help="Problems per length.")]

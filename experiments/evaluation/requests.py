@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
-from experiments.devices import choose_device, use_threads
+from experiments.devices import BF16, autocast, choose_device, use_threads
 from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
 from experiments.evaluation.evaluate import EXAMPLES, evaluate
 from experiments.evaluation.figures import FIGURES, Figure, draw
@@ -54,6 +54,10 @@ class EvaluationRequest:
     def __post_init__(self) -> None:
         if self.context is not None and (self.keep or self.ship is not None):
             raise ValueError("results are kept of models that see as many tokens as in training; leave --context out")
+        if self.precision == BF16 and (self.keep or self.ship is not None):
+            raise ValueError(
+                "results are kept of models that compute in float32 or float64; leave --precision bf16 out"
+            )
         if not self.weights and self.ship is None:
             raise ValueError("--no-weights says how a run is shipped; give it a name with --ship")
 
@@ -107,9 +111,10 @@ def _evaluation(request: EvaluationRequest, progress: Progress) -> Evaluation:
     with shipping(folders[0], request.ship, request.weights) if request.ship is not None else nullcontext() as staged:
         for checkpoint in loaded([staged.folder] if staged else folders, device, progress):
             trained[checkpoint.name] = checkpoint.lengths[1]
-            use_precision(request.precision, checkpoint.model)
+            use_precision("float32" if request.precision == BF16 else request.precision, checkpoint.model)
             seeing = checkpoint if request.context is None else replace(checkpoint, context=request.context)
-            found = request.ask(seeing, alone=len(folders) == 1)
+            with autocast(device, request.precision):
+                found = request.ask(seeing, alone=len(folders) == 1)
             results += found
             if request.keep:
                 keep_results(checkpoint.name, found)

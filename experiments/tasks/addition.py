@@ -14,7 +14,7 @@ from typing import ClassVar
 import numpy as np
 
 from experiments.tasks.base import IntArray, Samples, lay_out, where_present
-from experiments.tasks.digits import FEW, draw_digits, most_significant_first, under_work
+from experiments.tasks.digits import FEW, draw_digits, most_significant_first, part, under_work
 from experiments.tasks.symbols import Repetition, SymbolTask
 from rasp.programs.problems import Sum
 from rasp.programs.vocabulary import ADDITION, EMPTY
@@ -32,7 +32,10 @@ class Addition(SymbolTask):
 
     def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
         left, right = lengths.T
-        return self.lay_out_sums(draw_digits(rng, left, repetition), left, draw_digits(rng, right, repetition), right)
+        if repetition is None:
+            return self.lay_out_sums(draw_digits(rng, left), left, draw_digits(rng, right), right)
+        both = draw_digits(rng, left + right, repetition)  # as one, so that what one repeats may stand in the other
+        return self.lay_out_sums(part(both, 0 * left, left), left, part(both, left, right), right)
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left + right`."""

@@ -23,6 +23,13 @@ def draw_digits(rng: np.random.Generator, lengths: IntArray, repetition: Repetit
     return digits * (places < lengths[:, None])
 
 
+def part(digits: IntArray, start: IntArray, lengths: IntArray) -> IntArray:
+    """The numbers of these lengths that begin, in each row of digits, at `start`; 0 beyond each number's length."""
+    places = np.arange(lengths.max())
+    inside = places < lengths[:, None]
+    return np.take_along_axis(digits, np.where(inside, start[:, None] + places, 0), axis=1) * inside
+
+
 def most_significant_first(digits: IntArray, lengths: IntArray, skip: int = 0) -> IntArray:
     """The piece that spells places `skip` and above of each number."""
     places = np.arange(digits.shape[1] - 1, skip - 1, -1)
