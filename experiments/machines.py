@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import difflib
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -13,6 +15,7 @@ from rasp import TuringMachine, load_machine, make_simulable
 from rasp.loading import default_tape
 from rasp.machines.machine import Configuration
 from rasp.machines.simulable import tag_row
+from rasp.machines.validation import InvalidMachine
 from rasp.memory import free_bytes
 
 if TYPE_CHECKING:
@@ -23,8 +26,14 @@ BYTES_PER_TOKEN = 40  # of a run that is shown: its text, the same as lists, wha
 
 
 def read_machine(source: str) -> TuringMachine:
-    """The machine a person named."""
-    return load_machine(source)
+    """The machine a person named; where that is nearly a task's name, the error says so."""
+    try:
+        return load_machine(source)
+    except InvalidMachine as error:
+        tasks = difflib.get_close_matches(source, ("addition", "sgd", "multiplication1", "multiplication3"), n=1)
+        if not tasks or Path(source).exists():
+            raise
+        raise InvalidMachine(f"{error}; or do you mean the task {tasks[0]!r}?") from None
 
 
 def first_tape(chosen: TuringMachine, name: str, tape: str | None, steps: int, room: bool | None) -> list[int]:

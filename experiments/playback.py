@@ -54,12 +54,12 @@ class WritingSpeed:
 
     engine: str
     tokens: int
-    seconds: float
+    seconds: float  # after the first token
     memory_bytes: int
 
     @property
     def tokens_per_second(self) -> float:
-        return self.tokens / max(self.seconds, 1e-9)
+        return max(0, self.tokens - 1) / max(self.seconds, 1e-9)
 
 
 @dataclass(frozen=True)
@@ -119,11 +119,11 @@ class _Written:
         self.tokens: list[int] = truth[:width].tolist()
         self.cut: Cut | None = None
         self.speed: WritingSpeed | None = None
+        self.first_written = time.perf_counter()  # before it the prompt is read, and kernels may have to be compiled
 
     def follow(self, write: Writer, progress: Progress | None) -> None:
         """Whatever ends it, what was written by then is kept."""
         stream = write(self.truth[: self.width], len(self.truth) - self.width)
-        started = time.perf_counter()
         try:
             self._take(stream, progress)
         except KeyboardInterrupt:
@@ -131,13 +131,15 @@ class _Written:
         except CapacityError as error:
             self.cut = Cut(str(error))
         if isinstance(stream, TokenStream):
-            taken, count = time.perf_counter() - started, len(self.tokens) - self.width
+            taken, count = time.perf_counter() - self.first_written, len(self.tokens) - self.width
             self.speed = WritingSpeed(stream.engine, count, taken, stream.memory_bytes)
 
     def _take(self, stream: Iterable[int], progress: Progress | None) -> None:
         expected, end = self.truth.tolist(), len(self.truth)
         for token in stream:
             at = len(self.tokens)
+            if at == self.width:
+                self.first_written = time.perf_counter()
             if token != expected[at]:
                 end = min(end, (at // self.width + 1) * self.width)
             self.tokens.append(int(token))

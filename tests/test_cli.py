@@ -115,6 +115,11 @@ def test_run_reads_files_and_text(tmp_path: Path) -> None:
     assert json.loads(ok("run", "1RB1LB_1LA1RZ", "--json"))["steps"] == 6
 
 
+def test_a_name_that_is_nearly_a_tasks_is_told_so() -> None:
+    assert "do you mean the task 'addition'?" in refused("run", "adition", "4324+139")
+    assert "task" not in refused("run", "bb")
+
+
 def test_machines_lists_and_draws(tmp_path: Path) -> None:
     assert "bb4" in ok("machines") and "palindrome" in json.loads(ok("machines", "--json"))
     assert "reads 0" in ok("machines", "bb3")

@@ -58,10 +58,10 @@ def _list(json: bool) -> None:
     from rich.text import Text
 
     table = Table(box=SIMPLE_HEAD)
-    for heading in ("name", "states x symbols", "tape", "what it does, and what is known of it"):
+    for heading in ("name", "symbols x states", "tape", "what it does, and what is known of it"):
         table.add_column(heading, no_wrap=heading in ("name", "tape"))
     for name, e, m in rows:
-        size = f"{len(m.state_tokens)} x {len(m.symbol_tokens)}"
+        size = f"{len(m.symbol_tokens)} x {len(m.state_tokens)}"
         table.add_row(Text(name, "bold cyan"), size, Text(e.tape or "(blank)"), Text(f"{e.description}\n{e.result}"))
     screen().print(table)
 
