@@ -57,7 +57,6 @@ def _write(folder: Path, names: Sequence[str], json: bool) -> None:
     from experiments.files import output_folder
     from experiments.zoo.building import build_zoo
 
-    typer.echo(f"writing {len(names)} models into {folder} (all of them take minutes)", err=True)
     done: dict[str, dict[str, Any]] = {}
     with output_folder(folder), progress_bar("models", len(names)) as tell:
         for name, manifest in build_zoo(folder, names):

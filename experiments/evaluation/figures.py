@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -11,6 +11,11 @@ import numpy as np
 
 from experiments.evaluation.results import Result
 from rasp.files import save_figure
+
+
+def seeds_of(name: str) -> tuple[str, ...]:
+    """The checkpoint of this name, and those of its other seeds."""
+    return (name, *(f"{name}-seed{k}" for k in range(2, 6)))
 
 
 @dataclass(frozen=True)
@@ -22,6 +27,7 @@ class Figure:
     steps: int = 0
     grid: tuple[int, ...] = ()
     as_band: bool = False
+    curves: bool = False  # also how the loss fell in training
 
     def shows(self, result: Result) -> bool:
         """Of everything that is known of its checkpoints."""
@@ -31,6 +37,7 @@ class Figure:
 
 
 _MACHINES = tuple(f"tm-{i}" for i in range(10))
+_ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "t5", "fire", "randomized")
 
 FIGURES = {
     "machines": Figure("ten random machines, each learned from one step on short tapes", _MACHINES),
@@ -38,10 +45,11 @@ FIGURES = {
     "seeds": Figure("the same machines, each with a seed of its own: mean and 95% band", _MACHINES, as_band=True),
     "encodings": Figure(
         "positional encodings on one machine at equal budget",
-        ("tm-0-hard_alibi", "tm-0-nope", "tm-0-alibi", "tm-0-rope"),
+        tuple(f"tm-0-{encoding}" for encoding in _ENCODINGS),
+        curves=True,
     ),
     "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
-    "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(4, 8, 16, 24)),
+    "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(8, 16, 24, 32)),
     "multiplication": Figure("multiplication by one and by three digits", ("multiplication1", "multiplication3")),
     "sgd": Figure("SGD on linear regression", ("sgd",)),
 }
@@ -95,6 +103,15 @@ def draw_grid(results: Sequence[Result], path: Path) -> Path:
             axes.text(b, a, f"{share:.2f}", ha="center", va="center", color="white" if share < 0.6 else "black")
     axes.set_xticks(range(len(sides)), sides)
     axes.set_yticks(range(len(sides)), sides)
+    return _save(figure, axes, path)
+
+
+def draw_curves(curves: Mapping[str, Sequence[Mapping[str, float]]], path: Path) -> Path:
+    """Of each run the loss by step, as its record tells it."""
+    figure, axes = _axes("step", "loss")
+    axes.set_yscale("log")
+    for name, curve in curves.items():
+        axes.plot([point["step"] for point in curve], [point["loss"] for point in curve], label=name)
     return _save(figure, axes, path)
 
 

@@ -12,7 +12,7 @@ from typing import Any
 from experiments.devices import BF16, autocast, choose_device, use_threads
 from experiments.evaluation.checkpoints import Checkpoint, load_checkpoint
 from experiments.evaluation.evaluate import EXAMPLES, evaluate
-from experiments.evaluation.figures import FIGURES, Figure, draw
+from experiments.evaluation.figures import FIGURES, Figure, draw, draw_curves
 from experiments.evaluation.results import Result, band
 from experiments.evaluation.shipped import (
     FOLDER,
@@ -20,6 +20,7 @@ from experiments.evaluation.shipped import (
     keep_results,
     kept_results,
     read_recipe_of,
+    read_record,
     shipped,
     shipping,
 )
@@ -183,6 +184,9 @@ def run_figure(request: FigureRequest, progress: Progress = lambda *_: None) -> 
             results, trained = kept_for(request.name, figure)
             about = {"results": [r.to_dict() for r in results], "kept": True, "versions": versions()}
         files = draw(results, request.output)
+        if figure.curves:
+            curves = {name: read_record(FOLDER / name)["curve"] for name in figure.checkpoints}
+            files.append(draw_curves(curves, request.output / "curves.png"))
         report = {"figure": request.name, "about": figure.about, **about}
         write_json(request.output / "results.json", report)
     return DrawnFigure(figure.about, [*files, request.output / "results.json"], results, trained, report)

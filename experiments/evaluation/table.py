@@ -9,6 +9,7 @@ from dataclasses import asdict, dataclass
 from statistics import mean
 from typing import TYPE_CHECKING, Any
 
+from experiments.evaluation.figures import seeds_of
 from experiments.evaluation.results import Result
 from experiments.evaluation.shipped import FOLDER, kept_results, need_checkout, read_recipe_of
 from experiments.files import read_json, write_json
@@ -35,12 +36,8 @@ class PaperRow:
         return [name for name in self.checkpoints if (FOLDER / name).is_dir()]
 
 
-def _seeds(name: str) -> tuple[str, ...]:
-    return (name, *(f"{name}-seed{k}" for k in range(2, 6)))
-
-
 ROWS = (
-    PaperRow("addition", "50 to 100 digits: 98%", _seeds("addition"), 2, "digits", "addition"),
+    PaperRow("addition", "50 to 100 digits: 98%", seeds_of("addition"), 2, "digits", "addition"),
     PaperRow(
         "multiplication by 1 digit", "50 to 100 digits: 97%", ("multiplication1",), 2, "digits", "multiplication1"
     ),

@@ -7,6 +7,7 @@ parameters, to say in which way another run differs; nothing else depends on it.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import hashlib
 import json
@@ -48,7 +49,8 @@ class Journal:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, where: TracebackType | None
     ) -> None:
-        self._file.close()
+        with contextlib.suppress(OSError):  # of what could not be written, which was told
+            self._file.close()
 
     def _open(self) -> BinaryIO:
         try:
@@ -96,9 +98,16 @@ class Journal:
         )
 
     def _write(self, entry: Line) -> None:
-        self._file.write(json.dumps({**entry, "sum": _digest(entry)}, separators=(",", ":")).encode() + b"\n")
-        self._file.flush()
-        os.fsync(self._file.fileno())
+        line = json.dumps({**entry, "sum": _digest(entry)}, separators=(",", ":")).encode() + b"\n"
+        try:
+            self._file.write(line)
+            self._file.flush()
+            os.fsync(self._file.fileno())
+        except OSError as error:
+            raise JournalError(
+                f"the resume file {self.path} cannot be written: {error.strerror}; what it holds is kept: make room, "
+                "and the same command goes on from there"
+            ) from None
 
 
 def _parse(line: bytes) -> Line | None:
