@@ -313,6 +313,7 @@ def test_figures_are_drawn_from_kept_results_without_running_a_model(
         f"| `{one}` | " in as_markdown(drawn.results, drawn.trained) for one in shown
     )
     assert all(path.stat().st_size for path in drawn.files)
+    assert (tmp_path / "curves.png" in drawn.files) == figures.FIGURES[name].curves
 
 
 def test_a_figure_of_which_nothing_is_kept_says_how_to_measure_it(tmp_path: Path) -> None:

@@ -416,6 +416,20 @@ def test_packed_rows_are_cut_from_one_stream(description: dict[str, Any]) -> Non
     assert (batch.labels[:, :-1] == batch.inputs[:, 1:]).all()
 
 
+@pytest.mark.parametrize("description", EVERY_TASK, ids=lambda d: "-".join(map(str, d.values())))
+def test_rows_begin_with_a_problem_as_often_as_is_asked_for(description: dict[str, Any]) -> None:
+    practice = make_task(description).practice()
+    first = practice.draw(rng(), np.full((1, practice.task.operands), 3), 0).tokens[0]  # of every problem, and no more
+
+    def share(whole_rows: float) -> float:
+        packing = Packing(practice, (1, 6), rows=200, context=90, seed=3, whole_rows=whole_rows)
+        return float((packing.batch(7).inputs[:, 0] == first).mean())
+
+    assert share(1.0) == 1 and 0.35 < share(0.5) < 0.8
+    whole = Packing(practice, (1, 6), rows=5, context=90, seed=3, whole_rows=1.0).batch(7)
+    assert (whole.labels[:, :-1] == whole.inputs[:, 1:]).all() and 0.1 < (whole.weights > 0).mean() < 1
+
+
 @pytest.mark.parametrize("name", ["turing_rasp", "turing_paper", "addition", "multiplication"])
 def test_repetitive_problems_come_with_training_and_use_few_symbols(name: str) -> None:
     """At the end of training all of them when the share is 1; at its beginning, and in tests, none."""

@@ -560,6 +560,7 @@ def test_recipes_survive_json_and_refuse_nonsense() -> None:
         {"slope_scale": 0},
         {"length_decay": 0.0},
         {"length_decay": 1.5},
+        {"whole_rows": 1.5},
         {"context": 0},
     ):
         with pytest.raises(ValueError):

@@ -37,7 +37,7 @@ class Figure:
 
 
 _MACHINES = tuple(f"tm-{i}" for i in range(10))
-_ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "t5", "fire", "randomized")
+_ENCODINGS = ("hard_alibi", "nope", "alibi", "rope")
 
 FIGURES = {
     "machines": Figure("ten random machines, each learned from one step on short tapes", _MACHINES),

@@ -1,4 +1,7 @@
-"""Training rows cut from one stream of samples, wherever the cut falls, and how much each of their tokens counts.
+"""Training rows cut from one stream of samples, and how much each of their tokens counts.
+
+A row begins wherever the cut falls, or at the start of a sample, as texts do when a model is tried: some encodings are
+lost at the start of a text if it hardly ever was one in training (docs/training-notes.md).
 
 A batch is a function of (seed, step, process) alone: a run that is resumed sees what it would have seen.
 """
@@ -27,6 +30,7 @@ class SampleStream(NamedTuple):
     labels: IntArray
     weights: Reals
     since: IntArray  # from where on a row must be visible for it to be known
+    starts: IntArray  # where samples begin
 
 
 class Packing:
@@ -40,7 +44,9 @@ class Packing:
         context: int,
         seed: int,
         length_decay: float = 1.0,
+        whole_rows: float = 0.0,
     ) -> None:
+        """`whole_rows` is the share of rows that begin with a sample."""
         low, high = lengths
         check_lengths([low, high])
         if low > high or rows < 1 or context < 2:
@@ -50,6 +56,7 @@ class Packing:
             )
         self.practice, self.low, self.high = practice, low, high
         self.rows, self.context, self.seed, self.length_decay = rows, context, seed, length_decay
+        self.whole_rows = whole_rows
         self.separator = practice.task.token(practice.task.separator)
         trial = self.draw(np.random.default_rng([seed, 0]), 64)
         self.mean_size = len(trial.tokens) / len(trial)
@@ -72,14 +79,16 @@ class Packing:
 
     def batch(self, step: int, process: int = 0) -> Batch:
         rng = np.random.default_rng([self.seed, 1, step, process])
-        wanted = self.rows * (self.context + 1)
-        stream = self.stream(rng, wanted, step)
-        cut = int(rng.integers(len(stream.tokens) - wanted + 1))  # so that the first row, too, begins mid-sample
-        part, shape = slice(cut, cut + wanted), (self.rows, self.context + 1)
-        visible = stream.since[part] >= cut + np.arange(wanted) // (self.context + 1) * (self.context + 1)
-        tokens, labels = stream.tokens[part].reshape(shape), stream.labels[part].reshape(shape)
-        weights = (stream.weights[part] * visible).reshape(shape)
-        return Batch(tokens[:, :-1], labels[:, 1:], weights[:, 1:])
+        width = self.context + 1
+        stream = self.stream(rng, self.rows * width, step)
+        cut = int(rng.integers(len(stream.tokens) - self.rows * width + 1))  # the first row, too, begins mid-sample
+        begins = cut + width * np.arange(self.rows)
+        if self.whole_rows:
+            last_start = stream.starts[np.searchsorted(stream.starts, begins, side="right") - 1]
+            begins = np.where(rng.random(self.rows) < self.whole_rows, last_start, begins)
+        places = begins[:, None] + np.arange(width)
+        weights = stream.weights[places] * (stream.since[places] >= begins[:, None])
+        return Batch(stream.tokens[places][:, :-1], stream.labels[places][:, 1:], weights[:, 1:])
 
     def stream(self, rng: np.random.Generator, wanted: int, step: int) -> SampleStream:
         """At least `wanted` tokens."""
@@ -91,7 +100,8 @@ class Packing:
         tokens = np.concatenate([part.tokens for part in parts])
         labels = np.concatenate([part.labels for part in parts])
         weights = np.concatenate([part.weights for part in parts])
-        return SampleStream(tokens, labels, weights, self.visible_since(tokens))
+        starts = np.cumsum([0, *(size for part in parts for size in np.diff(part.starts))])
+        return SampleStream(tokens, labels, weights, self.visible_since(tokens), starts)
 
     def visible_since(self, tokens: IntArray) -> IntArray:
         """The beginning of the line before each token's own line: what a token of an answer is made from.

@@ -31,6 +31,7 @@ class Recipe:
     length_decay: float = 1.0  # how often a length is drawn, as a multiple of the one below it
     context: int  # tokens of a row
     batch: int  # rows of a step, over all processes
+    whole_rows: float = 0.0  # share of them that begin with a whole problem; the others begin wherever the cut falls
     accumulate: int = 1  # parts that a step's rows are taken in, one after the other, where memory is short
     steps: int
     optimizer: str = "muon"  # muon: on the matrices inside the layers, and AdamW on the rest
@@ -67,6 +68,8 @@ class Recipe:
                 raise ValueError(f"{name} is {getattr(self, name)}; expected at least 1")
         if not 0 <= self.ema < 1 or not 0 < self.length_decay <= 1:
             raise ValueError(f"ema {self.ema} must be in [0, 1) and length_decay {self.length_decay} in (0, 1]")
+        if not 0 <= self.whole_rows <= 1:
+            raise ValueError(f"whole_rows is {self.whole_rows}; a share lies between 0 and 1")
         if min(self.rate_factor.values) < 0 or min(self.slope_scale.values) <= 0:
             raise ValueError("rate_factor must not be below 0, and slope_scale must be above it")
         if not self.model.get("slopes") and set(self.slope_scale.values) != {1}:

@@ -45,7 +45,9 @@ class Trainer:
         self.recipe, self.accelerator, self.precision = recipe, accelerator, precision
         share = rows_of_a_process(recipe, accelerator.num_processes)
         practice = recipe.make_practice()
-        self.packing = Packing(practice, recipe.lengths, share, recipe.context, recipe.seed, recipe.length_decay)
+        self.packing = Packing(
+            practice, recipe.lengths, share, recipe.context, recipe.seed, recipe.length_decay, recipe.whole_rows
+        )
         soft = practice.soft_targets
         self.soft_targets = None if soft is None else torch.from_numpy(soft).float().to(accelerator.device)
         self.model = (recipe.changed(start="") if fresh else recipe).make_model().to(accelerator.device)
