@@ -15,7 +15,7 @@ from experiments.tasks.digits import FEW
 from experiments.tasks.sgd.practice import uneven_ends
 from experiments.tasks.sgd.regression import draw_problems, explained, quantised, rounded
 from experiments.tasks.sgd.writing import Writing
-from experiments.tasks.symbols import repeat
+from experiments.tasks.symbols import PERIODS, cycle, repeat
 from experiments.training.packing import Packing
 from rasp import TuringMachine
 from rasp.formats.json import to_json
@@ -497,6 +497,38 @@ def test_a_group_is_repeated_as_a_whole_and_only_where_there_is_room() -> None:
             source = int(np.flatnonzero(before == after[places[0]])[0])
             assert places[-1] == places[0] + size - 1 < 11 and source + size <= places[0]
             assert np.array_equal(after[places], before[source : source + size])
+
+
+def test_a_group_stands_again_at_once_and_only_where_there_is_room() -> None:
+    symbols = np.arange(40).reshape(2, 20).repeat(200, axis=0)
+    lengths, period = np.resize([5, 12], 400), np.resize([0, 0, 1, 1, 2, 2, 3, 3, 4, 4], 400)
+    changed = cycle(rng(), symbols, lengths, period)
+    seen = set()
+    for before, after, back, length in zip(symbols, changed, period, lengths, strict=True):
+        places = np.flatnonzero(before != after)
+        seen.add((length, back, len(places)))
+        if len(places):
+            assert places[-1] == places[0] + len(places) - 1 < length
+            assert np.array_equal(after[places], after[places - back])
+    roomy = {(12, back, more) for back in (1, 2, 3, 4) for more in (3, 4, 5, 6)} | {(12, 0, 0)}
+    cramped = {(5, 1, 3), (5, 1, 4), (5, 2, 3)} | {(5, back, 0) for back in range(5)}
+    assert seen == roomy | cramped
+
+
+def test_periodic_stretches_come_with_training() -> None:
+    task = make_task({"name": "addition"})
+    practice, lengths = task.practice(periodic=[[0, 0], [100, 1]]), np.full((200, 2), 14)
+
+    def share(step: int) -> float:
+        texts = [task.text(row.tolist()) for row in map(practice.draw(rng(), lengths, step).prompt, range(200))]
+        return float(
+            np.mean(
+                [any(t[i : i + 3] == t[i + p : i + p + 3] for p in PERIODS for i in range(30 - p - 2)) for t in texts]
+            )
+        )
+
+    assert share(0) < 0.2 < share(50) < share(100) - 0.1
+    assert share(100) > 0.8  # the plus of the sum may stand in the middle of one
 
 
 def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:
