@@ -25,8 +25,10 @@ from experiments.evaluation.evaluate import (
     answers,
     by_repeats,
     evaluate,
+    fresh_rng,
     has_repeat,
     rollout,
+    written_exactly,
 )
 from experiments.evaluation.results import Result, as_markdown, band, result, wilson
 from experiments.tasks import Addition, Sgd, Task, TuringRasp
@@ -118,9 +120,31 @@ def test_batched_answers_are_those_of_one_at_a_time(untrained: Transformer) -> N
         assert answer.tolist() == np.asarray(alone)[len(samples.prompt(i)) :].tolist()
 
 
-def test_fresh_problems_for_every_seed_and_the_same_for_one(untrained: Transformer) -> None:
-    from experiments.evaluation.evaluate import fresh_rng
+@pytest.mark.parametrize(("name", "length", "context"), [("tm-1", 100, 210), ("tm-1", 100, 130), ("tm-9", 20, None)])
+def test_what_is_predicted_rightly_is_what_would_be_written_rightly(
+    name: str, length: int, context: int | None
+) -> None:
+    """Also where the window of what is seen moves on in the course of an answer."""
+    checkpoint = load_checkpoint(shipped.find(name), "cpu")
+    samples = checkpoint.task.sample(fresh_rng(3, length), length, count=24)
+    written = checkpoint.task.check(samples, answers(checkpoint.model, samples, context))
+    assert np.array_equal(written_exactly(checkpoint.model, samples, context), written)
 
+
+@pytest.mark.parametrize("context", [None, 30, 7])
+def test_an_answer_with_any_other_token_is_not_the_one_written(untrained: Transformer, context: int | None) -> None:
+    task = preset("tm-tiny").make_task()
+    samples = task.sample(np.random.default_rng(4), [9] * 12)
+    said = answers(untrained, samples, context)
+    for i, answer in enumerate(said):  # what is said is made the right answer, and then not quite
+        samples.answer(i)[:] = answer
+    assert written_exactly(untrained, samples, context).all()
+    for i in range(12):
+        samples.answer(i)[i] = (samples.answer(i)[i] + 1) % 3
+    assert not written_exactly(untrained, samples, context).any()
+
+
+def test_fresh_problems_for_every_seed_and_the_same_for_one(untrained: Transformer) -> None:
     assert fresh_rng(0, 5).integers(10**9) == fresh_rng(0, 5).integers(10**9)
     assert len({int(fresh_rng(seed, length).integers(10**9)) for seed in range(3) for length in (4, 5)}) == 6
 

@@ -10,6 +10,7 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable
+from contextlib import AbstractContextManager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -42,7 +43,7 @@ from experiments.training import state as run_state
 from experiments.training import timing, trainer
 from experiments.training.loop import thinned
 from experiments.training.loss import weighted_cross_entropy
-from experiments.training.optimizers import make_optimizers
+from experiments.training.optimizers import InFloat32, make_optimizers
 from experiments.training.packing import Batch, Packing
 from experiments.training.presets import preset, preset_names, recipe_of
 from experiments.training.recipe import Recipe, read_recipe
@@ -569,6 +570,19 @@ def test_recipes_survive_json_and_refuse_nonsense() -> None:
         Recipe.from_dict({**SHORT.to_dict(), "dropout": 0.1})
     with pytest.raises(ValueError, match="needs task"):
         Recipe.from_dict({name: value for name, value in SHORT.to_dict().items() if name != "task"})
+
+
+def test_a_run_in_float32_keeps_muon_in_float32_too() -> None:
+    def update(dtype: torch.dtype, within: AbstractContextManager[object]) -> torch.Tensor:
+        matrix = torch.zeros(24, 40, dtype=dtype, requires_grad=True)
+        matrix.grad = torch.from_numpy(np.random.default_rng(0).normal(size=(24, 40))).to(dtype)
+        with within:
+            torch.optim.Muon([matrix], lr=1.0).step()
+        return matrix.detach().double()
+
+    exact = update(torch.float64, InFloat32())
+    assert (update(torch.float32, InFloat32()) - exact).abs().max() < 1e-5
+    assert (update(torch.float32, nullcontext()) - exact).abs().max() > 1e-3
 
 
 def test_muon_has_the_matrices_of_the_layers_and_adamw_the_rest() -> None:

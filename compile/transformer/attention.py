@@ -19,7 +19,7 @@ Hook = Callable[[str, Tensor], Tensor]
 
 # Queries per block of attention; measured: on a CPU the scores of a block should stay in the cache.
 LOCAL_BLOCK, CPU_BLOCK, GPU_BLOCK = 16, 32, 256
-SHORT, LONG = 256, 1024  # tokens between which blocks are faster than torch's own causal attention in float32
+LONG = 1024  # tokens up to which blocks are faster than torch's own causal attention, but for float32
 
 
 def untouched(name: str, value: Tensor) -> Tensor:
@@ -38,8 +38,7 @@ class HeadWeights(NamedTuple):
 
 def _torch_is_faster(part: Tensor) -> bool:
     """Whether torch's causal attention beats blocks for q, k, v of this shape and type (as measured)."""
-    T = part.shape[1]
-    return part.is_cuda or T > LONG or (T <= SHORT and part.dtype == torch.float32)
+    return part.is_cuda or part.shape[1] > LONG or part.dtype == torch.float32
 
 
 def _with_past(x: Tensor, past: int) -> Tensor:

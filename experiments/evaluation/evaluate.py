@@ -1,21 +1,26 @@
 """Evaluation as in the paper: fresh problems of one length, greedy generation, exact (or tolerant) match.
 
 The model sees at most its training context, advanced by 20 tokens when it is full. Intervals are Wilson's, at 95%.
+
+Where an answer must be exact, nothing is generated: what a model writes greedily is the right answer if and only if it
+predicts every token of it from the right ones before. So whole windows of right texts are predicted at once.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import torch
 
 from compile.transformer import Transformer
+from compile.transformer.decoding import TOKENS_AT_ONCE
 from experiments.evaluation.checkpoints import Checkpoint
 from experiments.evaluation.results import Result, result
 from experiments.tasks import Samples, Task, TuringRasp
+from experiments.tasks.base import BoolArray
 from experiments.tasks.turing_rasp import draw_tapes, follow
 from rasp.errors import check_whole
 from rasp.memory import need_memory
@@ -49,6 +54,64 @@ def decoded(model: Transformer, prompts: list[list[int]], count: int, context: i
         return list(model.generate(prompts, count, context=context, advance=min(ADVANCE, context or ADVANCE)))
 
 
+def answered_rightly(model: Transformer, task: Task, samples: Samples, context: int | None) -> BoolArray:
+    if task.is_exact:
+        return written_exactly(model, samples, context)
+    return task.check(samples, answers(model, samples, context))
+
+
+@torch.inference_mode()
+def written_exactly(model: Transformer, samples: Samples, context: int | None) -> BoolArray:
+    """Whether greedy decoding of each prompt gives its right answer, token by token."""
+    right = np.ones(len(samples), dtype=np.bool_)
+    windows = [answer_windows(len(samples.row(i)), int(samples.prompts[i]), context) for i in range(len(samples))]
+    for turn in range(max(map(len, windows), default=0)):
+        rows = [i for i in np.flatnonzero(right) if turn < len(windows[i])]  # one wrong token is enough
+        longest = max((windows[i][turn].stop - windows[i][turn].start for i in rows), default=1)
+        together = max(1, TOKENS_AT_ONCE // longest)
+        for part in (rows[k : k + together] for k in range(0, len(rows), together)):
+            right[part] = predicted(model, [(samples.row(i), windows[i][turn]) for i in part], longest)
+    return right
+
+
+class AnswerWindow(NamedTuple):
+    """Tokens start..stop of a text are seen; those from `first` up to the one after them are to be predicted."""
+
+    start: int
+    stop: int
+    first: int
+
+
+def answer_windows(size: int, prompt: int, context: int | None) -> list[AnswerWindow]:
+    """What is seen in the course of writing the answer of a text of `size` tokens, as `Transformer.generate` does."""
+    if prompt == size:
+        return []
+    seen = size - 1 if context is None else context
+    advance = min(ADVANCE, seen)
+    start, first, windows = max(0, prompt - seen), prompt, []
+    while first < size:
+        stop = min(start + seen, size - 1)
+        windows.append(AnswerWindow(start, stop, first))
+        start, first = start + advance, stop + 1
+    return windows
+
+
+def predicted(model: Transformer, parts: Sequence[tuple[np.ndarray, AnswerWindow]], width: int) -> BoolArray:
+    """Whether, in each of these windows, every token that is to be predicted is."""
+    tokens = np.zeros((len(parts), width), dtype=np.int64)
+    expected = np.zeros_like(tokens)
+    wanted = np.zeros_like(tokens, dtype=np.bool_)
+    for row, (text, (start, stop, first)) in enumerate(parts):
+        tokens[row, : stop - start] = text[start:stop]
+        expected[row, : stop - start] = text[start + 1 : stop + 1]
+        wanted[row, first - 1 - start : stop - start] = True
+    best = model(model.as_input(tokens), torch.from_numpy(wanted).to(model.device)).argmax(dim=-1)
+    said = model.need_answers(model.output_tokens[best].cpu().numpy())
+    wrong = np.zeros_like(wanted)
+    wrong[wanted] = said != expected[wanted]
+    return ~wrong.any(axis=1)
+
+
 def accuracy(
     model: Transformer,
     task: Task,
@@ -65,7 +128,7 @@ def accuracy(
         check_whole("context", context, "the model sees so many tokens")
     samples = task.sample(fresh_rng(seed, length), length, count=examples)
     label = length if isinstance(length, int) else "x".join(map(str, length))
-    return result(name, label, task.check(samples, answers(model, samples, context)))
+    return result(name, label, answered_rightly(model, task, samples, context))
 
 
 def fresh_rng(seed: int, length: int | tuple[int, ...]) -> np.random.Generator:
@@ -116,7 +179,7 @@ def by_repeats(
     """One-step accuracy on tapes whose successor has a repeated n-gram, and on those where it has none; a group that no
     tape is of is left out."""
     samples = task.sample(fresh_rng(seed, length), length, count=examples)
-    right = task.check(samples, answers(model, samples, context))
+    right = answered_rightly(model, task, samples, context)
     repeats = np.array([has_repeat(samples.answer(i), gram) for i in range(len(samples))], dtype=np.bool_)
     return [
         replace(result(name, length, right[repeats == wanted]), group=group)

@@ -189,6 +189,11 @@ class Task(ABC):
         exact = (np.array_equal(samples.answer(i), answer) for i, answer in enumerate(answers))
         return np.fromiter(exact, dtype=np.bool_, count=len(samples))
 
+    @property
+    def is_exact(self) -> bool:
+        """Whether an answer is right only if every token of it is: of tasks without a check of their own."""
+        return type(self).check is Task.check
+
     @cached_property
     def numbering(self) -> dict[str, int]:
         return {name: token for token, name in enumerate(self.vocabulary)}

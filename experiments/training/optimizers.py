@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
 
 import torch
 from torch import Tensor, nn
 from torch.optim import AdamW, Muon, Optimizer
+from torch.overrides import TorchFunctionMode
 
 from experiments.training.recipe import Recipe
 
@@ -38,6 +40,20 @@ def set_rates(optimizers: Mapping[str, Optimizer], recipe: Recipe, step: int) ->
     for name, optimizer in optimizers.items():
         for group in optimizer.param_groups:
             group["lr"] = peaks[name] * recipe.rate_factor.at(step)
+
+
+class InFloat32(TorchFunctionMode):
+    """Within it nothing is rounded to bf16, as Muon does with every gradient. A run in float32 is so in all of its
+    products, and on a CPU without bf16 instructions Muon is five times as fast."""
+
+    def __torch_function__(
+        self,
+        func: Callable[..., Any],
+        types: Iterable[type],
+        args: tuple[Any, ...] = (),
+        kwargs: Mapping[str, Any] | None = None,
+    ) -> Any:
+        return args[0].clone() if func is Tensor.bfloat16 else func(*args, **(kwargs or {}))
 
 
 class Average:

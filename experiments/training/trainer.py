@@ -13,9 +13,9 @@ from accelerate import Accelerator
 from torch import Tensor
 
 from compile.transformer import Transformer, TransformerConfig
-from experiments.devices import autocast, choose_device
+from experiments.devices import BF16, autocast, choose_device
 from experiments.training.loss import counted, weighted_cross_entropy
-from experiments.training.optimizers import Average, make_optimizers, set_rates
+from experiments.training.optimizers import Average, InFloat32, make_optimizers, set_rates
 from experiments.training.packing import Batch, Packing
 from experiments.training.recipe import Recipe
 from experiments.training.state import (
@@ -74,9 +74,10 @@ class Trainer:
         size = torch.nn.utils.clip_grad_norm_(self.model.parameters(), self.recipe.clip).item()
         if not (math.isfinite(value) and math.isfinite(size)):
             raise NotFinite(value, size, self.steps_done + 1)
-        for optimizer in self.optimizers.values():
-            optimizer.step()
-            optimizer.zero_grad(set_to_none=True)
+        with nullcontext() if self.precision == BF16 else InFloat32():
+            for optimizer in self.optimizers.values():
+                optimizer.step()
+                optimizer.zero_grad(set_to_none=True)
         self.average.update(self.steps_done)
         self.steps_done += 1
         return value, size
