@@ -91,5 +91,7 @@ def test_the_command_says_what_a_run_would_take_and_writes_nothing(
     told = json.loads(found.stdout)
     assert told["hours_at_flops_per_second"]["1e+14"] == pytest.approx(told["flops"] / 1e14 / 3600)
     text = CliRunner().invoke(app, ["train", "tm-tiny", "--dry-run"])
-    assert "parameters" in text.output and "GiB" in text.output
+    assert "parameters" in text.output and "MiB" in text.output and " s at 1e+12" in text.output
+    text = CliRunner().invoke(app, ["train", "paper-tm", "--dry-run"])
+    assert "GiB" in text.output and " h at 1e+12" in text.output
     assert list(tmp_path.iterdir()) == []

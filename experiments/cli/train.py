@@ -147,15 +147,20 @@ def print_size(name: str, recipe: Recipe, json: bool) -> None:
     if json:
         print_json({"preset": name, **size.to_dict(SPEEDS), "versions": versions()})
         return
-    gib = 2**30
+    unit, name_of_unit = (2**30, "GiB") if size.bytes >= 2**30 else (2**20, "MiB")
     typer.echo(
         f"{name}: {size.parameters:,} parameters, {size.steps:,} steps of {size.tokens_per_step:,} tokens, "
         f"{size.flops_per_step:.3g} FLOPs each, {size.flops:.3g} in all\n"
-        f"memory {size.bytes / gib:.2f} GiB: weights {size.weight_bytes / gib:.2f}, gradients "
-        f"{size.gradient_bytes / gib:.2f}, optimizer {size.optimizer_bytes / gib:.2f}, average "
-        f"{size.average_bytes / gib:.2f}, activations {size.activation_bytes / gib:.2f}\n"
-        + ", ".join(f"{size.hours(speed):,.1f} h at {speed:.0e} FLOP/s" for speed in SPEEDS)
+        f"memory {size.bytes / unit:.2f} {name_of_unit}: weights {size.weight_bytes / unit:.2f}, gradients "
+        f"{size.gradient_bytes / unit:.2f}, optimizer {size.optimizer_bytes / unit:.2f}, average "
+        f"{size.average_bytes / unit:.2f}, activations {size.activation_bytes / unit:.2f}\n"
+        + ", ".join(f"{_time(size.hours(speed))} at {speed:.0e} FLOP/s" for speed in SPEEDS)
     )
+
+
+def _time(hours: float) -> str:
+    seconds = 3600 * hours
+    return f"{hours:,.1f} h" if hours >= 1 else f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.2g} s"
 
 
 def command_line() -> str:
