@@ -66,7 +66,7 @@ def written_exactly(model: Transformer, samples: Samples, context: int | None) -
     right = np.ones(len(samples), dtype=np.bool_)
     windows = [answer_windows(len(samples.row(i)), int(samples.prompts[i]), context) for i in range(len(samples))]
     for turn in range(max(map(len, windows), default=0)):
-        rows = [i for i in np.flatnonzero(right) if turn < len(windows[i])]  # one wrong token is enough
+        rows = [i for i in np.flatnonzero(right).tolist() if turn < len(windows[i])]  # one wrong token is enough
         longest = max((windows[i][turn].stop - windows[i][turn].start for i in rows), default=1)
         together = max(1, TOKENS_AT_ONCE // longest)
         for part in (rows[k : k + together] for k in range(0, len(rows), together)):
@@ -107,9 +107,9 @@ def predicted(model: Transformer, parts: Sequence[tuple[np.ndarray, AnswerWindow
         wanted[row, first - 1 - start : stop - start] = True
     best = model(model.as_input(tokens), torch.from_numpy(wanted).to(model.device)).argmax(dim=-1)
     said = model.need_answers(model.output_tokens[best].cpu().numpy())
-    wrong = np.zeros_like(wanted)
-    wrong[wanted] = said != expected[wanted]
-    return ~wrong.any(axis=1)
+    right = ~wanted
+    right[wanted] = said == expected[wanted]
+    return np.all(right, axis=1)
 
 
 def accuracy(
