@@ -19,7 +19,7 @@ Hook = Callable[[str, Tensor], Tensor]
 
 # Queries per block of attention; measured: on a CPU the scores of a block should stay in the cache.
 LOCAL_BLOCK, CPU_BLOCK, GPU_BLOCK = 16, 32, 256
-LONG = 1024  # tokens up to which blocks are faster than torch's own causal attention, but for float32
+LONG = 1024  # tokens up to which blocks are faster than torch's own causal attention; in float32 they never are
 
 
 def untouched(name: str, value: Tensor) -> Tensor:
