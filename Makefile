@@ -7,7 +7,7 @@
 # make fuzz   random programs, long texts, models and files in every way there is, for SECONDS from SEED on
 PYTHON ?= python3
 BIN    := .venv/bin
-INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt
+INSTALL := $(BIN)/python -m pip install --quiet --disable-pip-version-check --no-compile --constraint constraints.txt
 SOURCES := pyproject.toml constraints.txt
 export PIP_ROOT_USER_ACTION := ignore
 

@@ -126,7 +126,7 @@ def test_compiled_equals_program_at_every_token(
 
 def test_failures_are_where_the_theorem_says() -> None:
     machine = TuringMachine.random(symbols=15, states=5, seed=3)
-    given = repetitive_tapes(machine, 14, 60)
+    given = repetitive_tapes(machine, 14, 40)
     found = compare({str(n): ProgramSimulator(machine, n) for n in NS}, machine, given)
     for n, trial in zip(NS, found.trials, strict=True):
         named = [first_wrong_step(machine, tape, 1, n) for tape in given]
@@ -139,7 +139,7 @@ def test_failures_are_where_the_theorem_says() -> None:
         assert {row["group"]: row["accuracy"] for row in rows} == {"unique": 1.0, "repeated": 0.0}
     assert found.checks.to_dict() == {
         "compiled_equals_program": {"tokens": 0, "mismatches": 0},
-        "criterion": {"tapes": 240, "mismatches": 0},
+        "criterion": {"tapes": 160, "mismatches": 0},
     }
 
 

@@ -367,7 +367,7 @@ def test_a_stop_leaves_nothing_half_written(stop: signal.Signals, workers: int, 
     while not folder.exists():  # it is made when the work begins
         assert running.poll() is None, running.communicate()
         time.sleep(0.2)
-    time.sleep(4)
+    time.sleep(2)
     running.send_signal(stop)
     _, said = running.communicate(timeout=500)
     assert running.returncode == (130 if stop == signal.SIGINT else -stop) and "Traceback" not in said

@@ -113,7 +113,7 @@ main()
         ("machines", "bb5"),
         ("programs", "sgd"),
         ("table", "multiplication by 1 digit"),
-        ("verify -m 200", "0 violations"),
+        ("verify -m 20", "0 violations"),
         ("exhaust bb2 -l 2", "0 violations"),
         ("doctor", "left out: torch is missing"),
     ],

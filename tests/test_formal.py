@@ -15,6 +15,7 @@ import pytest
 from proofs_check.formal import check as formal
 from proofs_check.formal.check import CoqMissing, FormalReport, check, find_coqc, in_order, proof_files, write_proof
 from proofs_check.formal.generate import NotInModel, traced_file, traced_sizes
+from proofs_check.formal.texts import texts_file
 from proofs_check.symbolic.mutants import MUTANTS
 from rasp.programs import turing
 
@@ -28,7 +29,7 @@ pytestmark = pytest.mark.timeout(1800)  # the whole proof takes two minutes of o
 
 @pytest.fixture(scope="module")
 def proof(tmp_path_factory: pytest.TempPathFactory) -> tuple[FormalReport, Path]:
-    """The whole proof, checked once for all test processes, and the folder where it was compiled."""
+    """The whole proof, with fewer texts, checked once for all test processes, and the folder where it was compiled."""
     base = tmp_path_factory.getbasetemp()
     folder = (base.parent if "PYTEST_XDIST_WORKER" in os.environ else base) / "formal-proof"
     folder.mkdir(exist_ok=True)
@@ -36,7 +37,7 @@ def proof(tmp_path_factory: pytest.TempPathFactory) -> tuple[FormalReport, Path]
     with (folder / "lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         if not kept.exists():
-            kept.write_bytes(pickle.dumps(check(folder=folder)))
+            kept.write_bytes(pickle.dumps(check(texts=500, folder=folder)))
     return pickle.loads(kept.read_bytes()), folder
 
 
@@ -207,7 +208,7 @@ def test_files_come_after_what_they_require() -> None:
 
 
 def test_the_proof_can_be_written_for_another_coq(tmp_path: Path) -> None:
-    written = write_proof(tmp_path)
+    written = write_proof(tmp_path, texts=50)
     names = (tmp_path / "order.txt").read_text().split()
     assert [path.name for path in written] == names
     assert {"Theorem.v", "Traced.v", "Texts.v"} <= set(names)
@@ -243,6 +244,7 @@ def test_without_coq_all_else_is_proved_and_one_line_says_what_is_missing(
 
     monkeypatch.setattr(proving, "LEMMAS", proving.LEMMAS[:1])
     monkeypatch.setattr(certificates, "LEMMAS", certificates.LEMMAS[:1])
+    monkeypatch.setattr(formal, "texts_file", lambda count: texts_file(count // 40))
     monkeypatch.setenv("PATH", "")
     monkeypatch.setattr("sys.argv", ["turing-programs", "prove", "--certificate", str(tmp_path)])
     with pytest.raises(SystemExit) as ended:

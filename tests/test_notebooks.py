@@ -28,7 +28,11 @@ def test_there_are_three() -> None:
     assert len(NOTEBOOKS) == 3
 
 
-@pytest.mark.parametrize("path", NOTEBOOKS, ids=lambda path: path.stem)
+@pytest.mark.parametrize(
+    "path",
+    [pytest.param(path, marks=() if path.stem.startswith("1") else pytest.mark.slow) for path in NOTEBOOKS],
+    ids=lambda path: path.stem,
+)
 def test_notebook(path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     outputs = executed(path, monkeypatch)
     assert any("image/png" in output.get("data", {}) for output in outputs)

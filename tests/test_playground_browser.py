@@ -27,7 +27,7 @@ pytestmark = needs_browser
 
 SIZE, N = Size(16, 10), 3
 LARGEST_PAGE = 3_000_000
-CASES = 300  # machines and problems on which the page is compared with Python
+CASES = 150  # machines and problems on which the page is compared with Python
 
 # A run without the views, as fast as it goes; what is typed goes through the form.
 RUN = """async (fragment) => {

@@ -29,7 +29,7 @@ from rasp import (
 )
 from rasp.engines.codegen import LONG
 from rasp.engines.stream import MAX_DISTINCT, Stream, stream
-from rasp.engines.turing import tables_of, turing_graph
+from rasp.engines.turing import predict, tables_of, turing_graph
 from rasp.scalar import Table
 
 TABLE = Table("favourite", np.array([5, 3, 9, 1]))
@@ -49,6 +49,19 @@ def test_step_by_step_is_the_whole() -> None:
     assert [running.step(t) for t in x] == whole
     running.reset()
     assert [*running.run(x[:2]), *running.run([]), *running.run(x[2:])] == whole, "a run goes on from what was seen"
+
+
+def test_the_same_program_runs_over_other_tables() -> None:
+    """Side by side, without disturbing each other; and what does not fit is refused."""
+    machines = [TuringMachine.random(symbols=3, states=2, seed=seed) for seed in (0, 1)]
+    first = Stream(turing_graph(3, 2), tables_of(machines[0]))
+    running = [first, first.with_tables(tables_of(machines[1]))]
+    tokens = [machine.trace(machine.encode(["a1", "a2", "a3", "a1"]), 6).tolist() for machine in machines]
+    written = [[of.step(x) for of, x in zip(running, pair, strict=True)] for pair in zip(*tokens, strict=True)]
+    expected = [predict(x, m, engine="reference") for m, x in zip(machines, tokens, strict=True)]
+    assert np.array_equal(np.transpose(written), expected) and not np.array_equal(*expected)
+    larger = tables_of(TuringMachine.random(symbols=3, states=3, seed=0))
+    assert "must be of shape" in refusal(lambda: first.with_tables(larger))
 
 
 def test_two_sequences_step_together() -> None:

@@ -163,11 +163,11 @@ def test_packing_tuple_predicts_as_unbounded_does(n: int) -> None:
 
 def test_packing_tuple_has_no_bound_on_n() -> None:
     machine = TuringMachine.random(symbols=2, states=2, seed=0)
-    tape = machine.encode(["a1"] * 30)
+    tape = machine.encode(["a1"] * 20)
     trace_ = machine.trace(tape, 3)
     for packing in ("paper", "unbounded"):
         with pytest.raises(OverflowError):
-            next_tokens(trace_, machine, 31, packing)
+            next_tokens(trace_, machine, 23, packing)
     for engine in ("eager", "stream", "jit"):
-        written = generate([*tape, 0], machine, 3 * (len(tape) + 1), 31, "tuple", engine)
+        written = generate([*tape, 0], machine, 3 * (len(tape) + 1), 23, "tuple", engine)
         assert written.tolist() == trace_.tolist(), engine

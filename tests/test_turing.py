@@ -145,9 +145,9 @@ def compare(
 @pytest.mark.parametrize("n", [1, 2, 3, 4])
 @pytest.mark.parametrize("size", SIZES)
 def test_every_interpreter_gives_the_printed_program(size: tuple[int, int], n: int, packing: str) -> None:
-    """A thousand inputs in all; machine code for one size (it takes seconds), its Python for the others."""
+    """A thousand inputs in all; machine code for one size and two n (it takes seconds), its Python for the others."""
     machine = TuringMachine.random(*size, seed=10 * n + size[0])
-    assert compare(machine, n, packing, count=32, compiled=size == (2, 2)) == []
+    assert compare(machine, n, packing, count=32, compiled=size == (2, 2) and n in (1, 3)) == []
 
 
 @pytest.mark.slow

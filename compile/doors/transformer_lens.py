@@ -41,6 +41,8 @@ class LensModel(HookedRootModule):
     logits, of the cache and of tokens are the same.
     """
 
+    hook_dict: dict[str, HookPoint]
+
     def __init__(self, model: Transformer) -> None:
         super().__init__()
         self.transformer = model

@@ -119,10 +119,10 @@ def generated_files(of: Functions = printed, texts: int = TEXTS) -> dict[str, Ca
     }
 
 
-def write_proof(folder: Path) -> list[Path]:
+def write_proof(folder: Path, texts: int = TEXTS) -> list[Path]:
     """Write every `.v` file into a folder, and the order in which to compile them: a certificate for any Coq."""
     folder.mkdir(parents=True, exist_ok=True)
-    files = proof_files() | {name: made() for name, made in generated_files().items()}
+    files = proof_files() | {name: made() for name, made in generated_files(texts=texts).items()}
     ordered = in_order(files)
     for name in ordered:
         write_whole(folder / f"{name}.v", files[name])

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from copy import copy
 from functools import lru_cache
 from typing import Any
 
@@ -134,14 +135,24 @@ class Stream:
 
     def __init__(self, graph: Graph, tables: list[np.ndarray] | None = None) -> None:
         self.source, code = stream_source(graph)
-        values = check_tables(code.names.tables, tables)
-        self._arguments = [v.tolist() for v in values] + [lru_cache(4096)(f) for f in code.names.functions]
-        self._limits = code.limits
+        self._tables, self._limits = code.names.tables, code.limits
+        self._functions = [lru_cache(4096)(f) for f in code.names.functions]
+        self._arguments = self._with_functions(tables)
         namespace = dict(_RUNTIME)
         exec(compile(self.source, "<rasp stream>", "exec"), namespace)
         self._program: Callable[..., Any] = namespace["program"]
         self.arity = graph.arity
         self.reset()
+
+    def _with_functions(self, tables: list[np.ndarray] | None) -> list[Any]:
+        return [values.tolist() for values in check_tables(self._tables, tables)] + self._functions
+
+    def with_tables(self, tables: list[np.ndarray]) -> Stream:
+        """The same program over other tables, from its beginning; nothing is generated again."""
+        other = copy(self)
+        other._arguments = self._with_functions(tables)
+        other.reset()
+        return other
 
     def reset(self) -> None:
         """Forget everything seen."""

@@ -72,8 +72,13 @@ def _on_graph(x: np.ndarray, machine: TuringMachine, n: int, packing: str) -> np
     return _machine_graph(machine, n, packing).run(x)
 
 
+@lru_cache(maxsize=64)
+def _stream_of_size(symbols: int, states: int, n: int, packing: str) -> Stream:
+    return Stream(turing_graph(symbols, states, n, packing))
+
+
 def _stream_of(machine: TuringMachine, n: int, packing: str) -> Stream:
-    return Stream(turing_graph(*_size(machine), n, packing), tables_of(machine))
+    return _stream_of_size(*_size(machine), n, packing).with_tables(tables_of(machine))
 
 
 def _on_stream(x: np.ndarray, machine: TuringMachine, n: int, packing: str) -> np.ndarray:
