@@ -99,7 +99,7 @@ class MachineSpace:
         return self.base**self.n if self.packing == "paper" else None
 
     def horizon(self, steps: int | None) -> int:
-        """`steps`, or as many as clause 1 of the theorem reaches, up to the usual. Refuses an n that does not fit."""
+        """`steps`, or as many as the sharp theorem reaches, up to the usual. Refuses an n that does not fit."""
         check_packing(self.n, self.base, self.packing)
         batched.check_gram(self.n, self.base)
         if steps is not None:
@@ -139,7 +139,7 @@ def every_machine(
 ) -> MachineReport:
     """Every machine of a size on every tape of up to `length` cells, for `steps` steps (default base**n, at most 64).
 
-    Checks clause 1 of the sharp theorem: a run is right through step t if and only if none of its tapes 1 to t has a
+    Checks the sharp theorem: a run is right through step t if and only if none of its tapes 1 to t has a
     repeated (n+1)-gram, and the first wrong token is the one for which a twin gram promises a larger token.
     """
     size = MachineSpace(symbols, states, n, packing)
@@ -191,7 +191,7 @@ def _check_steps(size: MachineSpace, steps: int) -> None:
         raise ValueError(f"{steps} steps leave nothing to check; give at least 1")
     if size.bound is not None and steps > size.bound:
         raise ValueError(
-            f"{steps} steps are beyond {size.base}**{size.n} = {size.bound}, where clause 1 of the "
+            f"{steps} steps are beyond {size.base}**{size.n} = {size.bound}, where the sharp "
             "theorem ends for the paper's packing; use packing unbounded"
         )
 

@@ -46,7 +46,7 @@ def test_the_theorem_holds_on_every_machine(symbols: int, states: int, length: i
 
 def test_two_by_two_machines_on_tapes_up_to_one_cell() -> None:
     report = every_machine(2, 2, length=1)
-    assert report.holds and report.runs == report.correct == 65_536 * 16  # clause 4: so short a tape cannot repeat
+    assert report.holds and report.runs == report.correct == 65_536 * 16  # so short a tape cannot repeat
 
 
 @pytest.mark.slow

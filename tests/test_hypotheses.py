@@ -173,7 +173,7 @@ def test_batches_find_what_the_definitions_find(symbols: int, states: int, lengt
 @settings(max_examples=30, deadline=None)
 @given(st.integers(0, 10**6), st.integers(1, 3))
 def test_tapes_up_to_n_plus_one_cells_never_repeat(seed: int, n: int) -> None:
-    """Clause 4: then the program is right for all base**n steps."""
+    """Then the program is right for all base**n steps."""
     tables = random_tables(20, 2, 2, seed)
     tapes = random_tapes(20, 2, 2, n + 1, seed)
     assert (wrong_by_key(batch_traces(*tables, tapes, 8**n), n + 4, n, 8) == -1).all()

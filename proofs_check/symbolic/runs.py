@@ -41,11 +41,11 @@ def run_query(program: Program, n: int, symbols: int, head: int, ways: Sequence[
 
 
 def end_to_end(n: int, steps: int, lengths: Sequence[int], packing: str) -> Lemma:
-    """Clause 1 of the sharp theorem, for tapes of these lengths (of symbols) that are long enough to repeat a gram."""
+    """The sharp theorem for tapes of these lengths (in cells) that are long enough to repeat a gram."""
     words = ("one step", "two steps", "three steps")[steps - 1]
     name = f"{words.replace(' ', '-')}{f'-{packing}' * (packing != 'paper')}-n{n}"
     cells = f"{min(lengths)} to {max(lengths)}" if len(lengths) > 1 else str(lengths[0])
     tapes = "the next tape repeats no" if steps == 1 else "none of the next tapes repeats a"
     claim = f"{words} {'is' if steps == 1 else 'are'} right if and only if {tapes} {n + 1}-gram"
-    scope = f"packing {packing}, every machine with token ids < {BASE}, n = {n}, {cells} symbols, {words}"
+    scope = f"packing {packing}, every machine with token ids < {BASE}, n = {n}, {cells} cells, {words}"
     return Lemma(name, claim, scope, correct_iff_no_repeat(n, lengths, steps, packing), "bounded")
