@@ -331,13 +331,13 @@ def test_figures_are_drawn_from_kept_results_without_running_a_model(
 ) -> None:
     monkeypatch.setattr(requests, "evaluate", lambda *_, **__: pytest.fail("a model was run"))
     drawn = requests.run_figure(requests.FigureRequest(name=name, output=tmp_path))
-    shown = {r["name"] for r in drawn.report["results"]}
-    assert shown == ({"10 seeds"} if name == "seeds" else set(figures.FIGURES[name].checkpoints))
+    shown, figure = {r["name"] for r in drawn.report["results"]}, figures.FIGURES[name]
+    assert shown == ({"5 seeds"} if figure.as_band else set(figure.checkpoints))
     assert shown == drawn.trained.keys() and all(
         f"| `{one}` | " in as_markdown(drawn.results, drawn.trained) for one in shown
     )
     assert all(path.stat().st_size for path in drawn.files)
-    assert (tmp_path / "curves.png" in drawn.files) == figures.FIGURES[name].curves
+    assert (tmp_path / "curves.png" in drawn.files) == figure.curves
 
 
 def test_a_figure_of_which_nothing_is_kept_says_how_to_measure_it(tmp_path: Path) -> None:
@@ -375,7 +375,8 @@ def test_the_readmes_table_is_what_was_found_when_the_checkpoints_were_shipped()
     results, trained = shipped.noted_evaluations()
     told = (Path(__file__).parents[1] / "docs" / "results.md").read_text()
     assert as_markdown(results, trained) in told
-    assert as_markdown(*requests.kept_for("encodings", figures.FIGURES["encodings"])) in told
+    for name in ("encodings", "addition-encodings", "seeds", "machine-seeds"):
+        assert as_markdown(*requests.kept_for(name, figures.FIGURES[name])) in told
     assert all(r.examples == (EXAMPLES if isinstance(r.length, int) else GRID_EXAMPLES) for r in results)
 
 

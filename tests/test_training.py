@@ -791,6 +791,16 @@ def test_a_checkpoint_of_another_shape_is_no_start() -> None:
         SHORT.changed(start="nobody").make_model()
 
 
+def test_a_second_stage_may_have_other_windows(tmp_path: Path) -> None:
+    run_quietly(with_steps(SHORT, 1), tmp_path / "first")
+    heads = SHORT.model["heads"]
+    wider = SHORT.changed(start=str(tmp_path / "first"), model={**SHORT.model, "windows": [9] * heads}).make_model()
+    assert same(wider.state_dict(), Transformer.from_pretrained(tmp_path / "first").state_dict())
+    assert {window for shape in wider.config.shapes for window in shape.windows} == {9}
+    with pytest.raises(ValueError, match="windows"):
+        SHORT.changed(start=str(tmp_path / "first"), model={**SHORT.model, "windows": [9] * (heads + 1)}).make_model()
+
+
 def test_probes_follow_the_lengths() -> None:
     assert with_lengths(preset("tm-cpu"), (2, 10)).probes == (10, 20, 30)
     assert with_lengths(preset("sgd-cpu"), (1, 1)).probes == (1, 2)
@@ -814,12 +824,13 @@ def test_batches_do_not_depend_on_what_came_before() -> None:
     assert np.array_equal(first.inputs, trainer.batch().inputs)
 
 
-def test_shipped_are_ten_machines_and_the_other_tasks_and_the_results_of_four_encodings() -> None:
+def test_shipped_are_ten_machines_and_the_other_tasks_and_the_results_of_eight_encodings() -> None:
     names = {folder.name for folder in shipped()}
     tasks = [recipe_of(f"tm-{i}").make_task() for i in range(10)]
     assert len({task.machine for task in tasks}) == 10  # type: ignore[attr-defined]
-    encodings = {"hard_alibi", "nope", "alibi", "rope"}
-    assert {recipe_of(f"tm-0-{encoding}").model["encoding"] for encoding in encodings} == encodings
+    encodings = {"hard_alibi", "nope", "alibi", "rope", "absolute", "t5", "fire", "randomized"}
+    for prefix in ("tm-0", "addition"):
+        assert {recipe_of(f"{prefix}-{encoding}").model["encoding"] for encoding in encodings} == encodings
     assert {"addition", "multiplication1", "multiplication3", "sgd"} <= names
     assert recipe_of("tm-9").task["machine_seed"] == 9
 

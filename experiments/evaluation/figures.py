@@ -37,18 +37,28 @@ class Figure:
 
 
 _MACHINES = tuple(f"tm-{i}" for i in range(10))
-_ENCODINGS = ("hard_alibi", "nope", "alibi", "rope")
+_ENCODINGS = ("hard_alibi", "nope", "alibi", "rope", "absolute", "t5", "fire", "randomized")
 
 FIGURES = {
     "machines": Figure("ten random machines, each learned from one step on short tapes", _MACHINES),
     "rollouts": Figure("the same machines, ten steps in a row", _MACHINES, steps=10),
-    "seeds": Figure("the same machines, each with a seed of its own: mean and 95% band", _MACHINES, as_band=True),
+    "seeds": Figure("addition, five seeds of training: mean and 95% band", seeds_of("addition"), as_band=True),
+    "machine-seeds": Figure(
+        "one machine, five seeds of training: mean and 95% band", seeds_of("tm-0-hard_alibi"), as_band=True
+    ),
     "encodings": Figure(
         "positional encodings on one machine at equal budget",
         tuple(f"tm-0-{encoding}" for encoding in _ENCODINGS),
         curves=True,
     ),
-    "formats": Figure("addition with and without scratchpad", ("addition", "addition-plain")),
+    "addition-encodings": Figure(
+        "positional encodings on addition at equal budget",
+        tuple(f"addition-{encoding}" for encoding in _ENCODINGS),
+        curves=True,
+    ),
+    "formats": Figure(
+        "addition with and without scratchpad at equal budget", ("addition-hard_alibi", "addition-plain"), curves=True
+    ),
     "grid": Figure("addition by the lengths of both operands", ("addition",), grid=(8, 16, 24, 32)),
     "multiplication": Figure("multiplication by one and by three digits", ("multiplication1", "multiplication3")),
     "sgd": Figure("SGD on linear regression", ("sgd",)),

@@ -164,7 +164,7 @@ def read_recipe(path: Path) -> Recipe:
 
 
 def with_weights_of(name: str, config: TransformerConfig) -> Transformer:
-    """A model of this configuration with the weights of a checkpoint, which must be of the same."""
+    """A model of this configuration with the weights of a checkpoint, which must be of the same but for its windows."""
     from compile.transformer import Transformer
 
     folder = FOLDER / name  # which is the name itself, if that is an absolute path
@@ -172,12 +172,13 @@ def with_weights_of(name: str, config: TransformerConfig) -> Transformer:
         raise ValueError(f"there is no checkpoint {name!r} to start with; name a shipped one or a folder of a run")
     begun = Transformer.from_pretrained(folder)
     theirs, ours = begun.config.to_dict(), config.to_dict()
-    differing = [key for key in ours if key != "extra" and theirs[key] != ours[key]]
+    differing = [key for key in ours if key not in ("extra", "windows") and theirs[key] != ours[key]]
     if differing:
         raise ValueError(
             f"the weights of {name} do not fit, since its model is another (different: "
             f"{', '.join(differing)}); start with a checkpoint of the same task and shape (where slopes "
             "were scaled in training, those it ended with)"
         )
-    begun.config = config
-    return begun
+    model = Transformer(config)
+    model.load_state_dict(begun.state_dict())
+    return model
