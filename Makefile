@@ -64,6 +64,7 @@ bench: .venv/.all
 	$(BIN)/turing-programs bench interpreters
 	$(BIN)/turing-programs bench verify
 	$(BIN)/turing-programs bench compile
+	$(BIN)/turing-programs bench decode
 	$(BIN)/turing-programs bench train
 
 .venv/bin/python:

@@ -116,8 +116,28 @@ def test_the_code_of_a_page_runs_from_its_top_to_its_end(
 
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.name)
 def test_links_lead_somewhere(page: Path) -> None:
-    links = re.findall(r"\]\(([^)#:\s]+)(?:#[^)]*)?\)", page.read_text(encoding="utf-8"))
-    assert [link for link in links if not (page.parent / link).exists()] == []
+    assert dead_links(page.read_text(encoding="utf-8"), page) == []
+
+
+def test_dead_links_are_noticed() -> None:
+    text = "[good](docs/results.md#at-the-papers-size) [](#read-on) [no](none.md) [no](docs/results.md#no) [no](#no)"
+    assert dead_links(text, ROOT / "README.md") == ["none.md", "docs/results.md#no", "#no"]
+
+
+def dead_links(text: str, page: Path) -> list[str]:
+    """Links within the repository to what is not there: a file, or a heading of a page."""
+    found = []
+    for link, file, heading in re.findall(r"\]\((([^)#:\s]*)#?([^)\s:]*))\)", text):
+        target = page.parent / file if file else page
+        if not target.exists() or (heading and heading not in headings(target)):
+            found.append(link)
+    return found
+
+
+def headings(page: Path) -> set[str]:
+    """As GitHub writes them in links."""
+    titles = re.findall(r"^#+ (.*)", page.read_text(encoding="utf-8"), flags=re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", title.lower()).replace(" ", "-") for title in titles}
 
 
 # --- walks ------------------------------------------------------------------------------------------------------------

@@ -12,6 +12,7 @@ import pytest
 from experiments.tasks import TASKS, Addition, Multiplication, Samples, Sgd, Task, TuringPaper, TuringRasp, make_task
 from experiments.tasks.base import UnknownOption
 from experiments.tasks.digits import FEW
+from experiments.tasks.multiplication import approach_round
 from experiments.tasks.sgd.practice import uneven_ends
 from experiments.tasks.sgd.regression import draw_problems, explained, quantised, rounded
 from experiments.tasks.sgd.writing import Writing
@@ -529,6 +530,35 @@ def test_periodic_stretches_come_with_training() -> None:
 
     assert share(0) < 0.2 < share(50) < share(100) - 0.1
     assert share(100) > 0.8  # the plus of the sum may stand in the middle of one
+
+
+def test_sums_near_round_numbers_come_with_training() -> None:
+    """Of the carry before and the product: within 20 of a multiple of 1000."""
+    task = make_task({"name": "multiplication", "digits": 3})
+    practice, lengths = task.practice(near_round=[[0, 0], [100, 1]]), np.full((200, 1), 16)
+
+    def share(step: int) -> float:
+        drawn = practice.draw(rng(), lengths, step)
+        near = []
+        for text in (task.text(drawn.row(i)) for i in range(len(drawn))):
+            lines = [(int(p), int(c)) for p, c in re.findall(r"[a-j]\*...\((\d{4})~(\d{3}),", text)]
+            carries = [0, *(carry for _, carry in lines)]
+            near += [(product + carry + 20) % 1000 < 40 for (product, _), carry in zip(lines, carries, strict=False)]
+        assert len(near) == 200 * 16
+        return float(np.mean(near))
+
+    assert share(0) < 0.07 < share(50) < 0.16 < share(100)
+    with pytest.raises(ValueError, match="near_round is 2.*; a share lies between 0 and 1"):
+        task.practice(near_round=2)
+
+
+def test_digits_near_round_sums_are_the_closest_there_are() -> None:
+    digits, factors = np.array([[5, 0, 7, 7], [5, 0, 5, 5]]).repeat(50, axis=0), np.array([135, 999]).repeat(50)
+    changed = approach_round(rng(), digits, factors, 1000, np.arange(100) % 2 == 0)
+    assert np.array_equal(changed[1::2], digits[1::2])
+    assert (changed[:, 1] == digits[:, 1]).all()  # a 0 stays: it may stand beyond the number
+    assert set(changed[0:50:2, 0]) == {5, 7}  # 7 * 135 = 945
+    assert set(changed[50::2, 0]) == {5, 1}  # 1 * 999
 
 
 def test_repetitive_tapes_have_the_promised_number_of_symbols() -> None:

@@ -15,17 +15,42 @@ from typing import ClassVar
 
 import numpy as np
 
-from experiments.tasks.base import IntArray, Samples, lay_out, where_present
+from experiments.schedule import Schedule
+from experiments.tasks.base import BoolArray, IntArray, Samples, lay_out, where_present
 from experiments.tasks.digits import FEW, draw_digits, most_significant_first, spelled, under_work
-from experiments.tasks.symbols import Repetition, SymbolTask
+from experiments.tasks.symbols import Repetition, RepetitivePractice, SymbolTask
 from rasp.programs.problems import MOST_DIGITS, Product
 from rasp.programs.vocabulary import EMPTY, MULTIPLICATION
+
+
+@dataclass(frozen=True, kw_only=True)
+class MultiplicationPractice(RepetitivePractice):
+    """`near_round` is the share of training problems in which two of three digits are chosen such that their product
+    and the carry before add up to almost a round number, as 0871 + 131 do: there a small digit decides the first ones
+    of the new carry. That is rare elsewhere, and it is what is learned last.
+    """
+
+    near_round: Schedule = Schedule.read(0)
+
+    def __post_init__(self) -> None:
+        super().__post_init__()
+        self.need_shares("near_round")
+
+    def draw(self, rng: np.random.Generator, lengths: IntArray, step: int) -> Samples:
+        if not any(self.near_round.values):
+            return super().draw(rng, lengths, step)
+        task, count = self.task, len(lengths)
+        assert isinstance(task, Multiplication)
+        digits, factors = task.draw_operands(rng, lengths, self.repetition(rng, count, step))
+        digits = approach_round(rng, digits, factors, 10**task.digits, rng.random(count) < self.near_round.at(step))
+        return task.lay_out_products(digits, lengths[:, 0], factors)
 
 
 @dataclass(frozen=True, kw_only=True)
 class Multiplication(SymbolTask):
     digits: int = 1  # of the second operand
 
+    practice_type: ClassVar[type[RepetitivePractice]] = MultiplicationPractice
     few: ClassVar[range] = FEW
     unit: ClassVar[str] = "digits"
 
@@ -38,8 +63,15 @@ class Multiplication(SymbolTask):
         return MULTIPLICATION.names
 
     def generate_from(self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None) -> Samples:
+        digits, factors = self.draw_operands(rng, lengths, repetition)
+        return self.lay_out_products(digits, lengths[:, 0], factors)
+
+    def draw_operands(
+        self, rng: np.random.Generator, lengths: IntArray, repetition: Repetition | None
+    ) -> tuple[IntArray, IntArray]:
+        """Digits of the first operands, and the second operands."""
         factors = rng.integers(10 ** (self.digits - 1), 10**self.digits, size=len(lengths))
-        return self.lay_out_products(draw_digits(rng, lengths[:, 0], repetition), lengths[:, 0], factors)
+        return draw_digits(rng, lengths[:, 0], repetition), factors
 
     def problem(self, left: str, right: str) -> Samples:
         """The one sample `left * right`."""
@@ -84,3 +116,18 @@ def multiply(a: IntArray, b: IntArray, places: int) -> tuple[IntArray, IntArray,
         carry, total[:, place] = np.divmod(local[:, place] + carry, 10)
         carries[:, place] = carry
     return local, carries, total
+
+
+def approach_round(
+    rng: np.random.Generator, digits: IntArray, factors: IntArray, unit: int, changed: BoolArray
+) -> IntArray:
+    """In the rows to be changed, each digit but 0 becomes with chance 2/3 the one, of 1 to 9, whose product with the
+    factor, and with the carry before added, is closest to a multiple of `unit`."""
+    chosen = changed[:, None] & (rng.random(digits.shape) < 2 / 3) & (digits > 0)
+    result, carry = digits.copy(), np.zeros_like(factors)
+    for place in range(digits.shape[1]):
+        sums = np.arange(1, 10) * factors[:, None] + carry[:, None]
+        closest = 1 + np.minimum(sums % unit, -sums % unit).argmin(axis=1)
+        result[:, place] = np.where(chosen[:, place], closest, digits[:, place])
+        carry = (result[:, place] * factors + carry) // 10
+    return result

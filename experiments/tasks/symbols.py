@@ -54,16 +54,21 @@ class RepetitivePractice(Practice):
             raise ValueError(f"fewest is {self.fewest}; a repetitive problem has 1 to {few[-1]} different symbols here")
 
     def draw(self, rng: np.random.Generator, lengths: IntArray, step: int) -> Samples:
-        task, count = self.task, len(lengths)
+        assert isinstance(self.task, SymbolTask)
+        return self.task.generate_from(rng, lengths, self.repetition(rng, len(lengths), step))
+
+    def repetition(self, rng: np.random.Generator, count: int, step: int) -> Repetition | None:
+        """Of so many problems, at this step of training."""
+        task = self.task
         assert isinstance(task, SymbolTask)
         if not any((*self.repetitive.values, *self.repeated.values, *self.periodic.values)):
-            return task.generate(rng, lengths)
+            return None
         few = rng.random(count) < self.repetitive.at(step)
         kinds = task.few if self.fewest is None else range(self.fewest, task.few.stop)
         variety = np.where(few, rng.choice(kinds, count), MANY)
         group = _sizes(rng, self.repeated, GROUPS, count, step)
         period = _sizes(rng, self.periodic, PERIODS, count, step)
-        return task.generate_from(rng, lengths, Repetition(variety, group, period))
+        return Repetition(variety, group, period)
 
 
 def _sizes(rng: np.random.Generator, share: Schedule, sizes: range, count: int, step: int) -> IntArray | None:
