@@ -28,8 +28,7 @@ def compile_task(
     this `n` says, at every position; unless `check` is False, that is seen on generated texts. `sgd` is refused.
     """
     task = task_program(name)
-    if name == "sgd":
-        raise CompileError(why_not_sgd())
+    need_compilable(task)
     return compile_program(
         task_source(name, n),
         range(len(task.vocabulary)),
@@ -66,11 +65,13 @@ def compile_universal(
     )
 
 
-def why_not_sgd() -> str:
-    """The size that its arithmetic would need."""
+def need_compilable(task: TaskProgram) -> None:
+    """All but SGD, of whose arithmetic the refusal says the size."""
+    if task.name != "sgd":
+        return
     levels = np.arange(NUMBERS) - ZERO
     products = len(np.unique(np.outer(levels, levels)))
-    return (
+    raise CompileError(
         f"sgd: the product of two of its {NUMBERS} numbers is a map of {NUMBERS**2:,} cases, and the sum of two "
         f"products one of {products**2:,}; {MOST_BOXES:,} are the most a layer is made for. Run it as a program "
         "instead (turing-programs run sgd PROBLEM --on program)"

@@ -82,4 +82,4 @@ def _load_module(name: str) -> ModuleType:
     try:
         return importlib.import_module(name)
     except ModuleNotFoundError as error:
-        raise ValueError(f"there is no module {name!r} ({error})") from None
+        raise ValueError(f"there is no module {name!r} ({error}); a file is named {name}.py:NAME") from None

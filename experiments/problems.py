@@ -12,6 +12,7 @@ from functools import partial
 
 import numpy as np
 
+from experiments.evaluation.shipped import find
 from experiments.writers import Writer
 from proofs_check.tasks import copied_regions, predicted_first_wrong
 from rasp.programs.problems import Problem, Regression, prompt_tokens, text_tokens
@@ -92,7 +93,7 @@ class ProblemRequest:
 
     @property
     def size(self) -> int:
-        return self.n or task_program(self.task).default_n
+        return task_program(self.task).default_n if self.n is None else self.n
 
 
 def work_request(request: ProblemRequest) -> WorkedProblem:
@@ -119,7 +120,7 @@ def work(
     prompt, truth = prompt_tokens(problem), text_tokens(problem)
     tokens = prompt.tolist()
     wrong: int | None = None
-    write = make_writer(task, problem, on, n or task.default_n, backend, precision)
+    write = make_writer(task, problem, on, task.default_n if n is None else n, backend, precision)
     for token in write(prompt, len(truth) - len(prompt)):
         if token != truth[len(tokens)] and wrong is None:
             wrong = len(tokens)
@@ -140,6 +141,11 @@ def make_writer(task: TaskProgram, problem: Problem, on: str, n: int, backend: s
         model = compile_task(task.name, n=n, lines=lines, backend=backend, check=False)
         use_precision(precision, model)
         return model.stream
+    if not find(on).is_dir():
+        raise ValueError(
+            f"a problem is worked out by the program, by a compiled model or by a checkpoint; --on is {on!r}, which is "
+            "none: give program, compiled, or the folder or name of a checkpoint"
+        )
     return checkpoint_writer(task, on, precision)
 
 
@@ -161,7 +167,6 @@ def program_writer(task: TaskProgram, n: int) -> Writer:
 def checkpoint_writer(task: TaskProgram, folder: str, precision: str) -> Writer:
     from experiments.evaluation.checkpoints import load_checkpoint
     from experiments.evaluation.evaluate import ADVANCE
-    from experiments.evaluation.shipped import find
     from experiments.models import use_precision
 
     checkpoint = load_checkpoint(find(folder))

@@ -17,6 +17,7 @@ from rasp.graph import Graph
 from rasp.programs.tasks import is_task, task_program
 from rasp.programs.universal import Size, next_tokens_universal
 
+OF_A_MACHINE = ("next_token_turing", "next_tokens")
 UNIVERSAL = (15, 5)  # symbols and states of the machines that `universal` takes
 VARIADIC = (inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD)
 SETTINGS = ("n", "offset", "value", "const")  # parameters of library functions that are numbers, not sequences
@@ -45,7 +46,7 @@ def read_program(name: str, machine: str = "random:12x16:0", n: int = 1, packing
 
     Parameters of library functions that are numbers are set to 1.
     """
-    if name in ("next_token_turing", "next_tokens"):
+    if name in OF_A_MACHINE:
         chosen = read_machine(machine)
         return NamedProgram(name, lambda x: next_tokens(x, chosen, n, packing), 1, chosen.vocabulary)
     if is_task(name):

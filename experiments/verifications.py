@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from experiments.files import need_output
+from experiments.machines import read_machine
 from experiments.versions import versions
+from proofs_check.one_machine import TapeReport, exhaust_machine, verify_machine
 from proofs_check.sampled.corners import CORNERS, verify_corners
 from proofs_check.sampled.report import Report, Sweep
 from proofs_check.sampled.sweep import chunk_size, run_sweep
@@ -74,10 +77,55 @@ def run_verification(request: VerificationRequest, progress: Progress = lambda *
             program=sweep.program or None,
         )
     found = Verification(report, unusual)
-    if request.output is not None:
-        as_json = request.output.suffix == ".json"
-        write_whole(request.output, json.dumps(found.to_json(), indent=2) if as_json else report.render() + "\n")
+    write_report(request.output, found.to_json(), report.render())
     return found
+
+
+def write_report(path: Path | None, found: Mapping[str, Any], text: str) -> None:
+    """As JSON, or as a text for people."""
+    if path is not None:
+        write_whole(path, json.dumps(found, indent=2) if path.suffix == ".json" else text + "\n")
+
+
+# --- one machine
+
+
+@dataclass(frozen=True)
+class TapeSample:
+    """So many random tapes, of lengths from the first to the second."""
+
+    count: int
+    lengths: tuple[int, int]
+    seed: int = 0
+    engine: str = "jit"
+
+
+@dataclass(frozen=True, kw_only=True)
+class MachineCheckRequest:
+    """The machine that a person named, on random tapes, or on all tapes of up to so many cells."""
+
+    machine: str
+    tapes: TapeSample | int
+    steps: int | None = None  # None: on all tapes, base**n, at most 64
+    n: int = 1
+    packing: str = "paper"
+    program: str | None = None
+    output: Path | None = None  # .json or .txt
+
+
+def run_machine_check(request: MachineCheckRequest, progress: Progress = lambda *_: None) -> TapeReport:
+    need_output(request.output, (".json", ".txt"))
+    machine, tapes = read_machine(request.machine), request.tapes
+    options: dict[str, Any] = {"n": request.n, "packing": request.packing, "program": request.program}
+    if isinstance(tapes, int):
+        report = exhaust_machine(machine, tapes, steps=request.steps, progress=progress, **options)
+    else:
+        options |= {} if request.steps is None else {"steps": request.steps}
+        report = verify_machine(
+            machine, tapes.count, tapes.lengths, seed=tapes.seed, engine=tapes.engine, progress=progress, **options
+        )
+    write_report(request.output, {**report.to_json(), "versions": versions()}, report.render())
+    return report
 
 
 # --- proved

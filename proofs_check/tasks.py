@@ -89,7 +89,11 @@ def _first_wrong(regions: Iterable[CopiedRegion], n: int) -> int | None:
 
 def satisfies_contract(problem: Problem, n: int) -> bool:
     """Whether no copied region has an (n+1)-gram twice."""
-    return not any(region.repeats(n) for region in copied_regions(problem))
+    return _promised(copied_regions(problem), n)
+
+
+def _promised(regions: Iterable[CopiedRegion], n: int) -> bool:
+    return not any(region.repeats(n) for region in regions)
 
 
 def actual_first_wrong(problem: Problem, predict: Predict) -> int | None:
@@ -116,7 +120,7 @@ class ContractReport:
     def add(self, problem: Problem, predict: Predict) -> None:
         regions = list(copied_regions(problem))
         predicted, actual = _first_wrong(regions, self.n), actual_first_wrong(problem, predict)
-        promised = not any(region.repeats(self.n) for region in regions)
+        promised = _promised(regions, self.n)
         self.problems += 1
         self.held += promised
         self.right += actual is None

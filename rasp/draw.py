@@ -89,13 +89,14 @@ def to_dot(graph: Drawable) -> str:
         _, fill, border = KINDS[kind_of(node.op)]
         thick = ", penwidth=3" if i == graph.output else ""
         style = ', style="filled,rounded"' if kind_of(node.op) in ATTENTION else ""
-        label = _quoted(lines_of(graph, i))
+        label = quoted(*lines_of(graph, i))
         lines.append(f'  n{i} [label={label}, fillcolor="{fill}", color="{border}"{style}{thick}];')
     lines += [f"  n{j} -> n{i};" for i, node in enumerate(graph.nodes) for j in dict.fromkeys(node.inputs)]
     return "\n".join(lines) + "\n}\n"
 
 
-def _quoted(lines: list[str]) -> str:
+def quoted(*lines: str) -> str:
+    """A string of Graphviz's; several lines are centred."""
     return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
 
 

@@ -51,6 +51,29 @@ def test_help_names_every_command_and_shows_examples() -> None:
         assert "Example" in ok(name, "--help") or name == "bench"
 
 
+@pytest.mark.parametrize(
+    "arguments",
+    [
+        "verify bb2 --resume a.journal",
+        "verify bb2 --symbols 12",  # though it is the default
+        "exhaust bb2 --states 2",
+        "run addition 4324+139 --steps 3",
+        "run argmax 1 --packing tuple",
+        "graph argmax --machine bb2",
+        "graph addition --packing tuple",
+        "figure machines --seed 1",
+        "inspect --gallery pages --output page.html",
+        "compare addition --finetune 0",
+        "compare --from results.json --seeds 1",
+        "train tm-tiny --dry-run --minutes 1",
+    ],
+)
+def test_an_option_that_would_change_nothing_is_refused(arguments: str) -> None:
+    *words, option, _ = arguments.split()
+    named = "--dry-run" if "--dry-run" in words else option
+    assert named in refused(*arguments.split())
+
+
 def test_version() -> None:
     from rasp import __version__
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -42,6 +43,18 @@ def test_a_larger_n_tells_repeats_apart() -> None:
 def test_a_checkpoint_of_another_task_is_refused() -> None:
     with pytest.raises(ValueError, match="another task than addition"):
         work("addition", "4324+139", "multiplication1")
+
+
+@pytest.mark.parametrize("on", ["rasp", "universal", "no-such-run"])
+def test_who_can_work_a_problem_out_is_said(on: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)  # where no folder has such a name
+    with pytest.raises(ValueError, match=f"--on is '{on}', which is none: give program, compiled, or the folder"):
+        work("addition", "4324+139", on)
+
+
+def test_looking_no_token_back_is_refused() -> None:
+    refused = invoke("run", "addition", "4324+139", "--n", "0")
+    assert refused.exit_code != 0 and "n" in str(refused.exception)
 
 
 def test_the_command_line_prints_and_reports() -> None:

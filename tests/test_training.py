@@ -61,7 +61,7 @@ from experiments.training.state import (
 )
 from experiments.training.timing import choose_precision, steps_in
 from experiments.training.trainer import Trainer, make_accelerator
-from experiments.training.variations import with_encoding, with_lengths, with_steps, without_scratchpad
+from experiments.training.variations import Variation, with_encoding, with_lengths, with_steps, without_scratchpad
 
 SHORT = with_steps(preset("tm-tiny"), 12)
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1", "TURING_PROGRAMS_DEBUG": ""}
@@ -939,6 +939,25 @@ def test_nothing_is_shipped_unless_its_evaluation_ends_well(tmp_path: Path, monk
         run_quietly(with_steps(other, 1), tmp_path / name)
         with pytest.raises(ValueError, match="another task"), shipping(tmp_path / name, "small"):
             pass
+
+
+def test_what_is_shipped_is_not_replaced_by_another_machine_or_by_a_task_of_ones_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("experiments.evaluation.shipped.FOLDER", checkout(tmp_path))
+    for name in ("bb2", "bb3"):
+        run_quietly(with_steps(Variation(machine=name).of(SHORT), 1), tmp_path / name)
+    with shipping(tmp_path / "bb2", "mine") as staged:
+        staged.note([])
+    with (
+        pytest.raises(ValueError, match="mine is the name of a chec.* for another"),
+        shipping(tmp_path / "bb3", "mine"),
+    ):
+        pass
+    recipe = json.loads((tmp_path / "bb3" / RECIPE).read_text())
+    (tmp_path / "bb3" / RECIPE).write_text(json.dumps({**recipe, "task": {"name": "/home/me/mine.py:Mine"}}))
+    with pytest.raises(ValueError, match="mine.py:Mine, a task of one's own"), shipping(tmp_path / "bb3", "third"):
+        pass
 
 
 @pytest.mark.parametrize("text", ["{", "[]", "{}"])

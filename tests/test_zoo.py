@@ -25,7 +25,7 @@ from compile.circuits.hunting import hunt
 from compile.errors import REFUSED
 from compile.transformer import InvalidModel, Transformer
 from experiments.cli import app
-from experiments.zoo.building import build_zoo
+from experiments.zoo.building import INDEX, build_zoo, write_index
 from experiments.zoo.catalogue import catalogue, chosen
 from experiments.zoo.compiling import compile_entry
 from experiments.zoo.loading import WrongAnswer, ZooModel, load_zoo
@@ -359,8 +359,24 @@ def test_a_method_must_number_every_edge(induct: ZooModel) -> None:
         score_one(induct, dict.fromkeys(induct.edges, float("nan")))
     with pytest.raises(ValueError, match="no method; choose patching, random"):
         find_method("patchign")
-    with pytest.raises(ValueError, match="cannot be loaded"):
+    with pytest.raises(ValueError, match="no module 'nowhere_at_all'.*; a file is named nowhere_at_all.py:NAME"):
         find_method("nowhere_at_all:method")
+
+
+def test_a_method_of_ones_own_is_read_from_its_file(tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def method(model, inputs):\n    return {}\nnumber = 3\n")
+    (tmp_path / "broken.py").write_text("def method(model, inputs:\n")
+    assert find_method(f"{tmp_path}/mine.py:method")(None, []) == {}  # type: ignore[arg-type]
+    for name, wrong in (("mine.py:number", "no function"), ("broken.py:method", "cannot be loaded: SyntaxError")):
+        with pytest.raises(ValueError, match=wrong):
+            find_method(f"{tmp_path}/{name}")
+
+
+def test_a_manifest_of_somebody_else_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "site").mkdir()
+    (tmp_path / "site" / "manifest.json").write_text("{}")
+    write_index(tmp_path)
+    assert json.loads((tmp_path / INDEX).read_text())["models"] == {}
 
 
 def test_the_command(tmp_path: Path) -> None:

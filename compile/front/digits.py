@@ -11,7 +11,7 @@ from dataclasses import replace
 from math import isqrt
 
 from compile.front.matches import EQUAL, Match, conjunction, matches
-from compile.front.program import FiniteProgram
+from compile.front.program import COUNTERS, FiniteProgram
 from rasp.graph import Count, Delay, Graph, Kqv, Map
 from rasp.rewrite import Builder, pruned
 from rasp.scalar import Expr, arg, binary, const, evaluate_int, substitute
@@ -19,7 +19,6 @@ from rasp.scalar import Expr, arg, binary, const, evaluate_int, substitute
 MOST_WHOLE = 32  # values of a count that is compared as a whole
 MOST_DERIVED = 64  # values of what is made of counts and tokens
 NEVER = 2**62  # what attention brought is there as a whole anyway
-COUNTERS = ("width", "indices")
 
 
 def split_counts(program: FiniteProgram) -> FiniteProgram:

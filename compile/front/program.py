@@ -8,6 +8,8 @@ from compile.front.domains import Domains
 from compile.front.watch import Watched
 from rasp.graph import Graph
 
+COUNTERS = ("width", "indices")  # operations whose values count, without an end
+
 
 @dataclass(frozen=True)
 class FiniteProgram:

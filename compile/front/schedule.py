@@ -20,7 +20,7 @@ from compile.errors import CompileError
 from compile.front.cover import MOST_BOXES, Box, TooManyBoxes, cover
 from compile.front.domains import Domains
 from compile.front.matches import matches
-from compile.front.program import FiniteProgram
+from compile.front.program import COUNTERS, FiniteProgram
 from rasp.graph import AttentionNode, Graph, Kqv, Map, Node
 from rasp.scalar import Expr, arg, size, substitute
 
@@ -28,7 +28,6 @@ MOST_FUSED = 1500  # boxes of a map that has taken in others; beyond it, another
 MOST_TEXT = 4_000  # size of the expression of a fused map
 
 EMBEDDING = -1
-COUNTERS = ("width", "indices")
 
 
 @dataclass(frozen=True)

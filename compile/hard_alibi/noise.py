@@ -13,7 +13,8 @@ from typing import NoReturn
 
 from compile.errors import CompileError
 from compile.front.matches import matches
-from compile.front.schedule import COUNTERS, Placements, attended, decodes
+from compile.front.program import COUNTERS
+from compile.front.schedule import Placements, attended, decodes
 from compile.hard_alibi.network import ROUNDING, SHARP
 from rasp.graph import AttentionNode, Delay, Node
 

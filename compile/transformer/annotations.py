@@ -116,7 +116,7 @@ def as_register(value: Any) -> Register:
     lists = isinstance(register.values, tuple) and isinstance(register.nodes, tuple)
     if not lists or not isinstance(register.name, str) or not isinstance(register.role, str):
         raise ValueError(form)
-    if not all(_is_whole(x) for x in (register.start, register.stop, *register.nodes)):
+    if not all(is_whole(x) for x in (register.start, register.stop, *register.nodes)):
         raise ValueError(form)
     return register
 
@@ -142,7 +142,7 @@ def _program(value: Any) -> ProgramGraph:
 
 def _nodes(value: Any) -> tuple[int, ...]:
     nodes = tuple(_list("nodes", value))
-    if not all(map(_is_whole, nodes)):
+    if not all(map(is_whole, nodes)):
         raise ValueError(f"nodes are {value!r}; expected whole numbers.")
     return nodes
 
@@ -159,7 +159,7 @@ def _text(value: Any) -> str:
     return value
 
 
-def _is_whole(value: Any) -> bool:
+def is_whole(value: Any) -> bool:
     return isinstance(value, int) and not isinstance(value, bool)
 
 

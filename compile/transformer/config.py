@@ -9,7 +9,7 @@ from dataclasses import asdict, dataclass, field, fields
 from functools import cached_property
 from typing import Any, NamedTuple, TypeVar
 
-from compile.transformer.annotations import Annotations
+from compile.transformer.annotations import Annotations, is_whole
 from compile.transformer.encodings import ENCODINGS, Windows
 
 DTYPES = ("float32", "float64")
@@ -158,12 +158,8 @@ def _as_json(extra: Any) -> dict[str, Any]:
         raise ValueError(f"extra cannot be written as JSON ({error}); keep only strings, numbers and lists.") from None
 
 
-def _is_whole(value: Any) -> bool:
-    return isinstance(value, int) and not isinstance(value, bool)
-
-
 def need_size(name: str, value: Any, smallest: int = 1, largest: int = LARGEST_SIZE) -> None:
-    if not _is_whole(value) or not smallest <= value <= largest:
+    if not is_whole(value) or not smallest <= value <= largest:
         raise ValueError(f"{name} is {value!r}; expected a whole number from {smallest} to {largest}.")
 
 

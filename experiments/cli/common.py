@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import re
+import shlex
 import sys
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
@@ -32,14 +33,6 @@ def one_of(known: Sequence[str]) -> Callable[[str], str]:
     return check
 
 
-MachineArgument = Annotated[
-    str,
-    typer.Argument(
-        help="A gallery name (see `turing-programs machines`), a file (.json .yaml .txt), bbchallenge text, "
-        "or random:SYMBOLSxSTATES:SEED.",
-        show_default=False,
-    ),
-]
 TapeArgument = Annotated[
     str | None, typer.Argument(help="Its cells, the head in brackets: 10[1]10, or 10[q1:1]10 with a state.")
 ]
@@ -82,6 +75,19 @@ PackingOption = Annotated[
     str,
     typer.Option(help="How keys are packed: `paper` as printed, `unbounded`, or `tuple`.", callback=one_of(PACKINGS)),
 ]
+
+
+def refuse_others(context: typer.Context, doing: str, *known: str) -> None:
+    """Refuse what the command line gives beside these parameters: it would change nothing here."""
+    for parameter in context.command.params:
+        source = context.get_parameter_source(parameter.name or "")
+        if source is not None and source.name == "COMMANDLINE" and parameter.name not in (*known, "json"):
+            raise ValueError(f"{max(parameter.opts, key=len)} changes nothing in {doing}; leave it out")
+
+
+def command_line() -> str:
+    """As it can be given again."""
+    return shlex.join(["turing-programs", *sys.argv[1:]])
 
 
 def read_path(text: str | Path) -> Path:

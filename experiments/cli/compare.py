@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import re
-import shlex
-import sys
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -15,12 +13,16 @@ from experiments.cli.common import (
     JsonOption,
     PrecisionOption,
     ThreadsOption,
+    command_line,
+    open_in_browser,
     path_option,
     print_json,
     progress_bar,
     read_numbers,
+    refuse_others,
     screen,
 )
+from rasp.programs.tasks import is_task
 
 NamesArgument = Annotated[
     list[str] | None,
@@ -82,6 +84,7 @@ def register(app: typer.Typer) -> None:
 
 
 def compare(
+    context: typer.Context,
     names: NamesArgument = None,
     shipped: Annotated[bool, typer.Option("--shipped", help="All machines that come with this repository.")] = False,
     machine: MachineOption = None,
@@ -100,7 +103,7 @@ def compare(
     output: OutputOption = None,
     source: FromOption = None,
     open_: Annotated[bool, typer.Option("--open", help="Open the page in the browser.")] = False,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/results.md.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Put the true machine, the RASP program, compiled and learned transformers on the same tapes, and show on one page
@@ -109,6 +112,12 @@ def compare(
     """
     if open_ and source is not None and output is None:
         raise ValueError("--from draws no page unless -o says where; give it, or leave out --open")
+    shown = ("source", "output", "open_", "markdown")
+    measured = ("names", "lengths", "examples", "seeds", "n", "backends", "precision", "threads")
+    if source is not None:
+        refuse_others(context, "a page of stored results (--from)", *shown, "names", "shipped", "machine")
+    elif any(map(is_task, names or ())):
+        refuse_others(context, "a comparison of a task", *shown, *measured, "shipped", "machine")
     from experiments.comparison.requests import ComparisonRequest, run_comparison
 
     request = ComparisonRequest(
@@ -127,15 +136,13 @@ def compare(
         output=output,
         workers=workers,
         threads=threads,
-        command=shlex.join(["turing-programs", *sys.argv[1:]]),
+        command=command_line(),
     )
     with progress_bar("parts") as progress:
         found = run_comparison(request, progress)
     _say(found.results, found.page, markdown, json)
     if open_ and found.page is not None:
-        import webbrowser
-
-        webbrowser.open(found.page.resolve().as_uri())
+        open_in_browser(found.page)
 
 
 def _read_seeds(text: str) -> tuple[int, ...]:

@@ -19,6 +19,7 @@ from experiments.cli.common import (
     print_json,
     progress_bar,
     read_numbers,
+    refuse_others,
     screen,
 )
 
@@ -28,7 +29,8 @@ if TYPE_CHECKING:
     from experiments.evaluation.table import TableRow
 
 LengthsOption = Annotated[
-    str | None, typer.Option(help="Such as 20,40,60. Default: 1, 1.5 and 2 times the trained; machines: also 3, 5.")
+    str | None,
+    typer.Option(help="Such as 20,40,60. Default: 1, 1.5, 2 times the trained; machines also 3, 5; SGD to 1.6."),
 ]
 GridOption = Annotated[
     str | None, typer.Option(help="Operand lengths to cross, such as 6,12,18 (addition); at most 96 problems each.")
@@ -71,7 +73,7 @@ def evaluate(
     device: DeviceOption = "auto",
     precision: TrainedPrecisionOption = "float32",
     threads: ThreadsOption = None,
-    markdown: Annotated[bool, typer.Option("--markdown", help="Print the README's table.")] = False,
+    markdown: Annotated[bool, typer.Option("--markdown", help="Print the table of docs/results.md.")] = False,
     json: JsonOption = False,
 ) -> None:
     """Accuracy of trained models on problems of any length, with 95% intervals."""
@@ -110,6 +112,7 @@ def evaluate(
 
 
 def figure(
+    context: typer.Context,
     name: Annotated[str, typer.Argument(help="machines, rollouts, seeds, encodings, formats, grid, ...")],
     output: Annotated[Path | None, path_option("-o", "--output", help="Folder.", show_default="figures/NAME")] = None,
     again: Annotated[bool, typer.Option("--again", help="Measure anew instead of drawing stored results.")] = False,
@@ -125,6 +128,8 @@ def figure(
     from experiments.evaluation import FigureRequest, run_figure
     from experiments.evaluation.results import as_markdown
 
+    if not again:
+        refuse_others(context, "a figure of stored results (without --again)", "name", "output", "markdown")
     request = FigureRequest(
         name=name,
         output=output or Path("figures") / name,

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from experiments.cli.common import JsonOption, NOption, PackingOption, path_option, print_json
+from experiments.cli.common import JsonOption, NOption, PackingOption, path_option, print_json, refuse_others
 
 
 def register(app: typer.Typer) -> None:
@@ -19,6 +19,7 @@ def register(app: typer.Typer) -> None:
 
 
 def graph(
+    context: typer.Context,
     program: Annotated[
         str,
         typer.Argument(
@@ -37,8 +38,12 @@ def graph(
     json: JsonOption = False,
 ) -> None:
     """Trace a RASP-L program: count its operations, and draw it."""
-    from experiments.programs import GraphRequest, make_graph
+    from experiments.imports import is_import
+    from experiments.programs import OF_A_MACHINE, GraphRequest, make_graph
 
+    if program not in OF_A_MACHINE:
+        own = () if is_import(program) else ("n",)
+        refuse_others(context, f"a graph of {program}", "program", "output", "raw", "shallow", *own)
     request = GraphRequest(
         program=program, raw=raw, shallow=shallow, machine=machine, n=n, packing=packing, output=output
     )

@@ -20,6 +20,7 @@ from experiments.cli.common import (
     open_in_browser,
     path_option,
     print_json,
+    refuse_others,
 )
 from experiments.files import need_output
 
@@ -60,6 +61,7 @@ def register(app: typer.Typer) -> None:
 
 
 def inspect(
+    context: typer.Context,
     model: ModelArgument = None,
     machine: ShownMachineArgument = None,
     tape: TapeArgument = None,
@@ -81,6 +83,7 @@ def inspect(
     if gallery is not None and model is not None:
         raise ValueError(f"--gallery compiles its own models; leave out {model!r}, or leave out --gallery")
     if gallery is not None:
+        refuse_others(context, "a gallery of all machines", "gallery", "open_")
         _gallery(gallery, open_, json)
         return
     if model is None:

@@ -23,6 +23,7 @@ from experiments.cli.common import (
     ThreadsOption,
     one_of,
     print_json,
+    refuse_others,
     stage_bar,
     versions,
 )
@@ -67,6 +68,7 @@ def register(app: typer.Typer) -> None:
 
 
 def run(
+    context: typer.Context,
     machine: MachineOrProgram,
     tape: TapeArgument = None,
     steps: StepsOption = 200,
@@ -90,6 +92,8 @@ def run(
     if is_task(machine):
         from experiments.problems import ProblemRequest
 
+        settings = ("on", "n", "backend", "precision", "threads")
+        refuse_others(context, f"a problem of {machine}", "machine", "tape", *settings)
         request = ProblemRequest(
             task=machine, problem=tape, on=on, n=n, backend=backend, precision=precision, threads=threads
         )
@@ -100,6 +104,7 @@ def run(
     if is_program(machine):
         from experiments.own_programs import ProgramRun
 
+        refuse_others(context, f"a run of the program {machine}", "machine", "tape", "on", "engine", "backend")
         _run_program(ProgramRun(program=machine, tokens=tape, on=on, engine=engine, backend=backend), json)
         return
     from experiments.playback import PlaybackRequest

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -15,6 +14,7 @@ from experiments.cli.common import (
     DeviceOption,
     JsonOption,
     ThreadsOption,
+    command_line,
     path_option,
     print_json,
     read_range,
@@ -107,6 +107,8 @@ def train(
         threads=threads,
         command=command_line(),
     )
+    if dry_run and minutes is not None:
+        raise ValueError("--dry-run computes nothing, and --minutes needs steps that are timed; give --steps instead")
     if dry_run:
         print_size(name, request.new_recipe(), json)
     else:
@@ -161,10 +163,6 @@ def print_size(name: str, recipe: Recipe, json: bool) -> None:
 def _time(hours: float) -> str:
     seconds = 3600 * hours
     return f"{hours:,.1f} h" if hours >= 1 else f"{seconds / 60:.1f} min" if seconds >= 60 else f"{seconds:.2g} s"
-
-
-def command_line() -> str:
-    return " ".join(["turing-programs", *sys.argv[1:]])
 
 
 def run(request: TrainingRequest, json: bool) -> None:

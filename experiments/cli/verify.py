@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,13 +18,12 @@ from experiments.cli.common import (
     print_json,
     print_verdict,
     progress_bar,
+    refuse_others,
     versions,
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from proofs_check.one_machine import TapeReport
+    from experiments.verifications import MachineCheckRequest
     from proofs_check.sampled.report import Report
 
 
@@ -64,10 +63,12 @@ ProgramOption = Annotated[str | None, typer.Option(hidden=True, help="Check MODU
 CornersOption = Annotated[
     bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
 ]
+OF_ONE_MACHINE = ("machine", "length", "steps", "n", "packing", "program")
 ReportOption = Annotated[Path | None, path_option("-o", "--output", help="Also write the report: .json or .txt")]
 
 
 def verify(
+    context: typer.Context,
     machine: OwnMachine = None,
     machines: MachinesOption = 100_000,
     symbols: SymbolsOption = 12,
@@ -93,9 +94,14 @@ def verify(
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
     if machine is not None:
-        asked = MachineCheck(machine, n, packing, program, output)
-        _check_machine(asked, json, tapes=machines, lengths=_lengths(length), steps=steps, seed=seed, engine=engine)
-        return
+        refuse_others(context, "a check of one machine", *OF_ONE_MACHINE, "machines", "seed", "engine", "output")
+        from experiments.verifications import MachineCheckRequest, TapeSample
+
+        sample = TapeSample(machines, _lengths(length), seed, engine)
+        request = MachineCheckRequest(
+            machine=machine, tapes=sample, steps=steps, n=n, packing=packing, program=program, output=output
+        )
+        return _check_machine(request, json)
     from experiments.verifications import VerificationRequest, run_verification
     from proofs_check.sampled.report import Sweep
 
@@ -113,11 +119,11 @@ def verify(
         strict_in_memory=strict_in_memory,
         program=program or "",
     )
-    request = VerificationRequest(
+    asked = VerificationRequest(
         sweep=sweep, engine=engine, workers=workers, dask=dask, resume=resume, corners=corners, output=output
     )
     with progress_bar("machines", machines) as progress:
-        found = run_verification(request, progress)
+        found = run_verification(asked, progress)
     if json:
         print_json(found.to_json())
     else:
@@ -127,40 +133,13 @@ def verify(
         raise typer.Exit(1)
 
 
-class MachineCheck(NamedTuple):
-    machine: str
-    n: int
-    packing: str
-    program: str | None
-    output: Path | None = None
+def _check_machine(request: MachineCheckRequest, json: bool) -> None:
+    from experiments.verifications import run_machine_check
 
-
-def _check_machine(asked: MachineCheck, json: bool, **tapes: Any) -> None:
-    """The machine that a person named, on random tapes (`lengths` says so) or on all."""
-    import json as jsonlib
-
-    from experiments.files import need_output
-    from experiments.machines import read_machine
-    from proofs_check.one_machine import exhaust_machine, verify_machine
-    from rasp.files import write_whole
-
-    need_output(asked.output, (".json", ".txt"))
-    check: Callable[..., TapeReport] = verify_machine if "lengths" in tapes else exhaust_machine
     with progress_bar("tapes") as progress:
-        report = check(
-            read_machine(asked.machine),
-            n=asked.n,
-            packing=asked.packing,
-            program=asked.program,
-            progress=progress,
-            **tapes,
-        )
-    found = {**report.to_json(), "versions": versions()}
-    if asked.output is not None:
-        as_json = asked.output.suffix == ".json"
-        write_whole(asked.output, jsonlib.dumps(found, indent=2) if as_json else report.render() + "\n")
+        report = run_machine_check(request, progress)
     if json:
-        print_json(found)
+        print_json({**report.to_json(), "versions": versions()})
     else:
         print_verdict(report.render(), report.holds)
     if not report.holds:
@@ -186,6 +165,7 @@ def _lengths(text: str) -> tuple[int, int]:
 
 
 def exhaust(
+    context: typer.Context,
     machine: OwnMachine = None,
     symbols: SymbolsOption = 2,
     states: StatesOption = 2,
@@ -201,8 +181,11 @@ def exhaust(
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
     if machine is not None:
-        _check_machine(MachineCheck(machine, n, packing, program), json, length=length, steps=steps)
-        return
+        refuse_others(context, "a check of one machine", *OF_ONE_MACHINE)
+        from experiments.verifications import MachineCheckRequest
+
+        request = MachineCheckRequest(machine=machine, tapes=length, steps=steps, n=n, packing=packing, program=program)
+        return _check_machine(request, json)
     from dataclasses import asdict
 
     from proofs_check.exhaustive import every_machine

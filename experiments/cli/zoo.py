@@ -15,7 +15,7 @@ def register(app: typer.Typer) -> None:
     app.command(
         name="zoo",
         epilog="Examples:  turing-programs zoo models/  ·  turing-programs zoo models/ --only induct --only bb3  ·  "
-        "turing-programs zoo models/ --score patching  ·  turing-programs zoo models/ --score my_module:my_method",
+        "turing-programs zoo models/ --score patching  ·  turing-programs zoo models/ --score my.py:my_method",
     )(zoo_command)
 
 
@@ -25,7 +25,7 @@ def zoo_command(
     ] = None,
     only: Annotated[list[str] | None, typer.Option(help="A model of the zoo; may be given again.")] = None,
     score: Annotated[
-        str | None, typer.Option(help="Measure a method against the circuits: patching, random or module:function.")
+        str | None, typer.Option(help="Measure a method against the circuits: patching, random or FILE.py:FUNCTION.")
     ] = None,
     show: Annotated[bool, typer.Option("--list", help="Only list what there is.")] = False,
     json: JsonOption = False,

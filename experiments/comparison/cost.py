@@ -12,10 +12,9 @@ from torch import nn
 
 from compile.transformer import Transformer
 from compile.transformer.model import Block
+from experiments.comparison.shape import COSTS
 from experiments.comparison.simulators import IntArray, LearnedSimulator, Simulator
 from rasp.machines.tape import sep
-
-COMPARED = ("parameters", "nonzero", "flops_per_token", "tokens_per_second", "bytes", "cache_bytes", "seconds_to_make")
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -129,7 +128,7 @@ def with_ratios(costs: Sequence[Cost], reference: str) -> list[dict[str, Any]]:
     base = next((c for c in costs if c.simulator == reference), None)
     if base is None:
         raise ValueError(f"{reference!r} is none of {', '.join(c.simulator for c in costs)}; choose one of them")
-    return [{**c.to_dict(), "ratio": {name: _ratio(c, base, name) for name in COMPARED}} for c in costs]
+    return [{**c.to_dict(), "ratio": {name: _ratio(c, base, name) for name in COSTS}} for c in costs]
 
 
 def _ratio(cost: Cost, base: Cost, name: str) -> float | None:

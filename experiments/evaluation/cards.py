@@ -9,7 +9,7 @@ TASKS = {
     "turing_rasp": "one step of a Turing machine (RASP format)",
     "turing_paper": "one step of a Turing machine (the paper's format)",
     "addition": "addition",
-    "multiplication": "multiplication by a number of {digits} digits",
+    "multiplication": "multiplication by a number of {digits} digit(s)",
     "sgd": "SGD on linear regression",
 }
 SAME = (
@@ -20,7 +20,8 @@ SAME = (
 
 def card(name: str, recipe: Mapping[str, Any], record: Mapping[str, Any], weights: bool = True) -> str:
     task, model = recipe["task"], recipe["model"]
-    learned = TASKS[task["name"]].format(**task) + ("" if task.get("scratchpad", True) else ", without scratchpad")
+    learned = TASKS[task["name"]].format(**{"digits": 1, **task})
+    learned += "" if task.get("scratchpad", True) else ", without scratchpad"
     low, high = recipe["lengths"]
     facts = {
         "task": f"{learned}; lengths {low} to {high} in training",

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from compile import Transformer, compile_task
+from compile.tasks import need_compilable
 from proofs_check.tasks import actual_first_wrong, predicted_first_wrong
 from rasp.programs.problems import Problem, text_tokens
-from rasp.programs.tasks import TaskProgram, task_program
+from rasp.programs.tasks import TaskProgram, factor_digits, task_program
 from rasp.progress import Progress
 
 PROBLEMS = 288  # per length, as in the paper
@@ -77,6 +78,7 @@ def evaluate_compiled(
 ) -> CompiledResult:
     """Compile the task for numbers of so many digits, and try it on fresh problems."""
     task = task_program(request.task)
+    need_compilable(task)
     problems = fresh_problems(task, request.digits, request.problems, request.seed)
     lines = max(sum(1 for _ in problem.lines()) for problem in problems) + 1
     model = model or compile_task(request.task, n=request.n, lines=lines, check=False)
@@ -107,7 +109,7 @@ def fresh_problems(task: TaskProgram, digits: int, count: int, seed: int) -> lis
     """Numbers of exactly so many digits, the first of them not 0; factors as long as the task's."""
     rng = np.random.default_rng([seed, digits])
     sign = "+" if task.name == "addition" else "*"
-    second = digits if sign == "+" else int(task.name[-1])
+    second = digits if sign == "+" else factor_digits(task.name)
 
     def number(size: int) -> str:
         return "".join(map(str, [rng.integers(1, 10), *rng.integers(0, 10, size=size - 1)]))

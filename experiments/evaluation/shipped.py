@@ -18,6 +18,7 @@ from compile.transformer.files import CONFIG, WEIGHTS
 from experiments.evaluation.cards import card
 from experiments.evaluation.results import Result
 from experiments.files import read_json, write_fields, write_json
+from experiments.imports import is_import
 from rasp.files import write_whole
 
 FOLDER = Path(__file__).parents[1] / "checkpoints"
@@ -63,11 +64,9 @@ def shipping(run: Path, name: str, weights: bool = True) -> Iterator[StagedCheck
     if not record["finished"]:
         raise ValueError(f"{run} is not finished; end it with `turing-programs train ... --resume` before shipping it")
     need_shipped_start(run, recipe.get("start", ""))
-    if target.exists() and kind(read_recipe_of(target)) != kind(recipe):
-        raise ValueError(
-            f"{name} is the name of a checkpoint for another task, {kind(read_recipe_of(target))}; "
-            f"{run} is for {kind(recipe)}: choose another name"
-        )
+    need_task_of_the_paper(run, recipe["task"])
+    if target.exists():
+        need_same_task(name, read_recipe_of(target)["task"], recipe["task"])
     with TemporaryDirectory() as temporary:
         staged = StagedCheckpoint(
             Path(temporary) / name, recipe, {**record, "command": f"turing-programs reproduce {name}"}
@@ -96,6 +95,25 @@ def need_shipped_start(run: Path, start: str) -> None:
         )
 
 
+def need_task_of_the_paper(run: Path, task: Mapping[str, Any]) -> None:
+    if is_import(task["name"]):
+        raise ValueError(
+            f"{run} learned {task['name']}, a task of one's own, which is not part of this repository; keep its "
+            "folder, or its results with -o"
+        )
+
+
+def need_same_task(name: str, shipped: Mapping[str, Any], new: Mapping[str, Any]) -> None:
+    """A checkpoint is not replaced by one that learned something else, such as another machine."""
+    from experiments.tasks import make_task
+
+    if make_task(shipped) != make_task(new):
+        raise ValueError(
+            f"{name} is the name of a checkpoint for another task, {dict(shipped)}; this one is for {dict(new)}: "
+            "choose another name"
+        )
+
+
 def need_checkout() -> None:
     """Shipped checkpoints are part of the source: an installed package is not written into."""
     if not (FOLDER.parents[1] / "pyproject.toml").is_file():
@@ -119,13 +137,6 @@ def read_run(folder: Path, name: str, needed: set[str]) -> dict[str, Any]:
     if not needed <= set(values):
         raise ValueError(f"{folder / name} does not tell of a training run; name a folder written by `train`")
     return values
-
-
-def kind(recipe: Mapping[str, Any]) -> str:
-    """What a run learns: its task, of machines which, and whether it writes its steps out."""
-    task = {"scratchpad": True, **recipe["task"]}
-    keys = ("name", "symbols", "states", "machine_seed", "digits")
-    return " ".join([str(task[key]) for key in keys if key in task] + ["at once"] * (not task["scratchpad"]))
 
 
 def keep_results(name: str, results: Sequence[Result]) -> None:

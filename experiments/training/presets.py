@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from experiments.evaluation.shipped import FOLDER, RECIPE, shipped
+from experiments.evaluation.shipped import FOLDER, RECIPE
 from experiments.training.recipe import Recipe, read_recipe
 
 RECIPES = Path(__file__).parents[1] / "recipes"
@@ -26,6 +26,6 @@ def preset(name: str) -> Recipe:
 def recipe_of(name: str) -> Recipe:
     """Of a shipped checkpoint."""
     if not (FOLDER / name / RECIPE).is_file():
-        known = ", ".join(folder.name for folder in shipped())
+        known = ", ".join(sorted(path.parent.name for path in FOLDER.glob(f"*/{RECIPE}")))
         raise ValueError(f"no checkpoint is called {name!r}; there are {known}")
     return read_recipe(FOLDER / name / RECIPE)

@@ -60,7 +60,8 @@ def _has_sum(path: Path, expected: str) -> bool:
 
 
 def write_index(folder: Path) -> None:
-    models = {path.parent.name: read_json(path) for path in sorted(folder.glob(f"*/{MANIFEST}"))}
+    found = {path.parent.name: read_json(path) for path in sorted(folder.glob(f"*/{MANIFEST}"))}
+    models = {name: m for name, m in found.items() if m.get("format") == FORMAT}  # a manifest may be somebody else's
     kept = ("family", "description", "sha256", "layers", "heads", "parameters", "nonzero", "edges", "learned_twin")
     write_json(
         folder / INDEX,

@@ -21,7 +21,7 @@ tags: [interpretability, circuits, RASP, {family}]
 from experiments.zoo import load_zoo
 
 zoo = load_zoo("{name}")
-zoo.model.predict(zoo.example)    # the next token at every position
+zoo.model.predict(zoo.example)    # what it says at every position
 zoo.circuit.edges                 # all that the answers can depend on
 ```
 

@@ -7,7 +7,6 @@ known, and yet are in the circuit (guards) count neither for it nor against it.
 
 from __future__ import annotations
 
-import importlib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -17,6 +16,7 @@ from scipy.stats import rankdata
 
 from compile.circuits import Edge, Patching
 from compile.circuits.ablation import padded
+from experiments.imports import imported, is_import
 from experiments.zoo.loading import ZooModel
 
 Inputs = Sequence[np.ndarray]
@@ -125,18 +125,10 @@ METHODS: dict[str, Method] = {"patching": activation_patching, "random": random_
 
 
 def find_method(name: str) -> Method:
-    """A built-in one, or `module:function` of your own."""
+    """A built-in one, or a person's own."""
     if name in METHODS:
         return METHODS[name]
-    module, _, function = name.partition(":")
-    if not function:
-        raise ValueError(f"{name!r} is no method; choose {', '.join(METHODS)}, or give your own as module:function")
-    try:
-        method = getattr(importlib.import_module(module), function)
-    except (ImportError, AttributeError) as error:
-        raise ValueError(
-            f"the method {name!r} cannot be loaded ({error}); give module:function that Python finds"
-        ) from None
-    if not callable(method):
-        raise ValueError(f"{name!r} is a {type(method).__name__}; expected a function of a model and inputs")
+    if not is_import(name):
+        raise ValueError(f"{name!r} is no method; choose {', '.join(METHODS)}, or give your own as FILE.py:FUNCTION")
+    method: Method = imported(name)
     return method

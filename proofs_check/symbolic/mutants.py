@@ -18,14 +18,14 @@ from rasp.core import aggr, full, indices, kqv, select, seq_map, tok_map
 from rasp.machines.machine import empt
 from rasp.programs import turing
 
-_get_next, _move_head, _next_tape = turing.get_next, turing.move_head, turing.next_tape
+_get_next, _next_tape = turing.get_next, turing.next_tape
 _n_gram, _hash_n_gram, _prefix_fill, _select_move_token = (
     turing.n_gram,
     turing.hash_n_gram,
     turing.prefix_fill,
     turing.select_move_token,
 )
-_shift_right, _where3 = library.shift_right, library.where3
+_shift_right = library.shift_right
 
 
 # --- parts of the next tape -------------------------------------------------------------------------------------------

@@ -7,6 +7,7 @@ import os
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from rasp.draw import quoted
 from rasp.files import save_figure, write_whole
 from rasp.machines.machine import TuringMachine
 from rasp.machines.partial import STUCK, explicit_rules
@@ -46,27 +47,22 @@ def draw_machine(machine: TuringMachine, path: str | os.PathLike[str]) -> None:
     if path.suffix not in SUFFIXES:
         raise InvalidMachine(f"cannot draw to {str(path)!r}: use one of {listed(SUFFIXES)}")
     if path.suffix == ".dot":
-        write_whole(path, to_dot(machine))
+        write_whole(path, toquoted(machine))
     else:
         save_figure(_figure(machine), path, bbox_inches="tight")
 
 
-def to_dot(machine: TuringMachine) -> str:
+def toquoted(machine: TuringMachine) -> str:
     """The state graph in the language of Graphviz."""
     graph = state_graph(machine)
-    lines = [f"digraph {_dot(machine.name or 'machine')} {{", "  rankdir=LR;", "  node [shape=circle];"]
+    lines = [f"digraph {quoted(machine.name or 'machine')} {{", "  rankdir=LR;", "  node [shape=circle];"]
     for state, data in graph.nodes(data=True):
         shape = " [shape=doublecircle]" if data["final"] else ""
-        lines.append(f"  {_dot(state)}{shape};")
-    lines += ['  "" [shape=none];', f'  "" -> {_dot(machine.start)};']
+        lines.append(f"  {quoted(state)}{shape};")
+    lines += ['  "" [shape=none];', f'  "" -> {quoted(machine.start)};']
     for state, target, data in graph.edges(data=True):
-        lines.append(f"  {_dot(state)} -> {_dot(target)} [label={_dot(*_label(data['rules']))}];")
+        lines.append(f"  {quoted(state)} -> {quoted(target)} [label={quoted(*_label(data['rules']))}];")
     return "\n".join(lines) + "\n}\n"
-
-
-def _dot(*lines: str) -> str:
-    """A quoted string; several lines are centred."""
-    return '"' + "\\n".join(line.replace("\\", "\\\\").replace('"', '\\"') for line in lines) + '"'
 
 
 def _label(rules: list[tuple[str, str, str]]) -> list[str]:

@@ -98,6 +98,8 @@ def parameters(command: Callable[..., Any]) -> list[Parameter]:
     plain, annotated = typing.get_type_hints(command), typing.get_type_hints(command, include_extras=True)
     found: list[Parameter] = []
     for name in inspect.signature(command).parameters:
+        if plain[name] is typer.Context:
+            continue
         kinds = {plain[name], *typing.get_args(plain[name])}
         kinds |= {inner for kind in kinds for inner in typing.get_args(kind)}
         kind = next((kind for kind in (int, float, Path, str) if kind in kinds), None)
