@@ -371,7 +371,7 @@ def test_the_figures_name_checkpoints_that_can_be_trained() -> None:
     assert all(recipe_of(name).steps for name in named)
 
 
-def test_the_readmes_table_is_what_was_found_when_the_checkpoints_were_shipped() -> None:
+def test_the_table_is_what_was_found_when_the_checkpoints_were_shipped() -> None:
     results, trained = shipped.noted_evaluations()
     told = (Path(__file__).parents[1] / "docs" / "results.md").read_text()
     assert as_markdown(results, trained) in told

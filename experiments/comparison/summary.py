@@ -1,4 +1,4 @@
-"""What many machines say together: means and ranges per kind of simulator, and the README's table.
+"""What many machines say together: means and ranges per kind of simulator, and the table of docs/results.md.
 
 Everything here is computed from the results alone, so whatever is printed or drawn has its numbers in results.json.
 """
@@ -217,7 +217,7 @@ def label(results: Results, family: Family) -> str:
 
 
 def as_markdown(results: Results) -> str:
-    """The README's table, made of the results and nothing else."""
+    """The table of docs/results.md, made of the results and nothing else."""
     table = summary_table(results)
     lines = [["", *table.columns], ["---"] * (len(table.columns) + 1)]
     lines += [
