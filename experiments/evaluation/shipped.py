@@ -162,6 +162,6 @@ def kept_results(names: Sequence[str]) -> list[Result]:
 
 
 def noted_evaluations() -> tuple[list[Result], dict[str, int]]:
-    """What was found when each was shipped, and the longest problem each was trained on: the table of docs/results.md."""
+    """What was found when each was shipped, and the longest problem each learned: the table of docs/results.md."""
     trained = {folder.name: read_recipe_of(folder)["lengths"][1] for folder in shipped()}
     return kept_results(list(trained)), trained
