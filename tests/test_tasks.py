@@ -533,28 +533,32 @@ def test_periodic_stretches_come_with_training() -> None:
 
 
 def test_sums_near_round_numbers_come_with_training() -> None:
-    """Of the carry before and the product: within 20 of a multiple of 1000."""
+    """Of the carry before and the product: within 2% of 1000, or of 100, of a multiple of it."""
     task = make_task({"name": "multiplication", "digits": 3})
-    practice, lengths = task.practice(near_round=[[0, 0], [100, 1]]), np.full((200, 1), 16)
 
-    def share(step: int) -> float:
-        drawn = practice.draw(rng(), lengths, step)
+    def share(step: int, unit: int, **options: int) -> float:
+        practice = task.practice(near_round=[[0, 0], [100, 1]], **options)
+        drawn = practice.draw(rng(), np.full((200, 1), 16), step)
         near = []
         for text in (task.text(drawn.row(i)) for i in range(len(drawn))):
             lines = [(int(p), int(c)) for p, c in re.findall(r"[a-j]\*...\((\d{4})~(\d{3}),", text)]
             carries = [0, *(carry for _, carry in lines)]
-            near += [(product + carry + 20) % 1000 < 40 for (product, _), carry in zip(lines, carries, strict=False)]
+            sums = [product + carry for (product, _), carry in zip(lines, carries, strict=False)]
+            near += [(total + unit // 50) % unit < unit // 25 for total in sums]
         assert len(near) == 200 * 16
         return float(np.mean(near))
 
-    assert share(0) < 0.07 < share(50) < 0.16 < share(100)
+    assert share(0, 1000) < 0.07 < share(50, 1000, round_unit=1000) < 0.16 < share(100, 1000, round_unit=1000)
+    assert min(share(100, 1000), share(100, 100)) > 0.1 and share(0, 100) < 0.07  # both by default
+    with pytest.raises(ValueError, match="round_unit is 0; round numbers are multiples of it"):
+        task.practice(round_unit=0)
     with pytest.raises(ValueError, match="near_round is 2.*; a share lies between 0 and 1"):
         task.practice(near_round=2)
 
 
 def test_digits_near_round_sums_are_the_closest_there_are() -> None:
     digits, factors = np.array([[5, 0, 7, 7], [5, 0, 5, 5]]).repeat(50, axis=0), np.array([135, 999]).repeat(50)
-    changed = approach_round(rng(), digits, factors, 1000, np.arange(100) % 2 == 0)
+    changed = approach_round(rng(), digits, factors, np.arange(100) % 2 == 0, np.full(digits.shape, 1000))
     assert np.array_equal(changed[1::2], digits[1::2])
     assert (changed[:, 1] == digits[:, 1]).all()  # a 0 stays: it may stand beyond the number
     assert set(changed[0:50:2, 0]) == {5, 7}  # 7 * 135 = 945

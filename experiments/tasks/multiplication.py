@@ -27,14 +27,18 @@ from rasp.programs.vocabulary import EMPTY, MULTIPLICATION
 class MultiplicationPractice(RepetitivePractice):
     """`near_round` is the share of training problems in which two of three digits are chosen such that their product
     and the carry before add up to almost a round number, as 0871 + 131 do: there a small digit decides the first ones
-    of the new carry. That is rare elsewhere, and it is what is learned last.
+    of the new carry. That is rare elsewhere, and it is what is learned last. `round_unit` says of what the round
+    numbers are multiples; by default it is, for each digit, any power of ten from 100 to the least above all carries.
     """
 
     near_round: Schedule = Schedule.read(0)
+    round_unit: int | None = None
 
     def __post_init__(self) -> None:
         super().__post_init__()
         self.need_shares("near_round")
+        if self.round_unit is not None and self.round_unit < 1:
+            raise ValueError(f"round_unit is {self.round_unit}; round numbers are multiples of it, such as 1000")
 
     def draw(self, rng: np.random.Generator, lengths: IntArray, step: int) -> Samples:
         if not any(self.near_round.values):
@@ -42,8 +46,16 @@ class MultiplicationPractice(RepetitivePractice):
         task, count = self.task, len(lengths)
         assert isinstance(task, Multiplication)
         digits, factors = task.draw_operands(rng, lengths, self.repetition(rng, count, step))
-        digits = approach_round(rng, digits, factors, 10**task.digits, rng.random(count) < self.near_round.at(step))
+        changed = rng.random(count) < self.near_round.at(step)
+        digits = approach_round(rng, digits, factors, changed, self.round_units(rng, digits.shape))
         return task.lay_out_products(digits, lengths[:, 0], factors)
+
+    def round_units(self, rng: np.random.Generator, shape: tuple[int, ...]) -> IntArray:
+        assert isinstance(self.task, Multiplication)
+        if self.round_unit is not None:
+            return np.full(shape, self.round_unit)
+        largest = self.task.digits
+        return 10 ** rng.integers(min(2, largest), largest, size=shape, endpoint=True)
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -119,14 +131,14 @@ def multiply(a: IntArray, b: IntArray, places: int) -> tuple[IntArray, IntArray,
 
 
 def approach_round(
-    rng: np.random.Generator, digits: IntArray, factors: IntArray, unit: int, changed: BoolArray
+    rng: np.random.Generator, digits: IntArray, factors: IntArray, changed: BoolArray, units: IntArray
 ) -> IntArray:
     """In the rows to be changed, each digit but 0 becomes with chance 2/3 the one, of 1 to 9, whose product with the
-    factor, and with the carry before added, is closest to a multiple of `unit`."""
+    factor, and with the carry before added, is closest to a multiple of this digit's unit."""
     chosen = changed[:, None] & (rng.random(digits.shape) < 2 / 3) & (digits > 0)
     result, carry = digits.copy(), np.zeros_like(factors)
     for place in range(digits.shape[1]):
-        sums = np.arange(1, 10) * factors[:, None] + carry[:, None]
+        sums, unit = np.arange(1, 10) * factors[:, None] + carry[:, None], units[:, place, None]
         closest = 1 + np.minimum(sums % unit, -sums % unit).argmin(axis=1)
         result[:, place] = np.where(chosen[:, place], closest, digits[:, place])
         carry = (result[:, place] * factors + carry) // 10
