@@ -28,7 +28,7 @@ SHORTER = {  # minutes to days as printed
     "turing-programs zoo models/": "--only induct --only bb3",
     "turing-programs zoo models/ --score patching": "--only induct --only bb3",
     "turing-programs zoo models/ --score random": "--only induct --only bb3",
-    "turing-programs zoo models/ --score my_module:my_method --json": "--only induct",
+    "turing-programs zoo models/ --score my.py:my_method --json": "--only induct",
     "turing-programs train tm-cpu --machine my.json": "--steps 4",
     "turing-programs train addition-cpu --task my.py:Reversal --lengths 2-10 -o runs/reversal": "--steps 4",
     "turing-programs evaluate runs/reversal": "--examples 4",
@@ -119,8 +119,8 @@ def make_folder(page: Path, folder: Path) -> Path:
         for block in blocks(str(page.relative_to(ROOT)), kind):
             (folder / name).write_text(block)
     programs = [b for b in blocks(str(page.relative_to(ROOT)), "python") if b.startswith("# my.py\n")]
-    (folder / "my.py").write_text("\n\n".join(programs))
-    (folder / "my_module.py").write_text("def my_method(model, inputs):\n    return {e: 1.0 for e in model.edges}\n")
+    method = "def my_method(model, inputs):\n    return {e: 1.0 for e in model.edges}\n"
+    (folder / "my.py").write_text("\n\n".join([*programs, method]))
     if page.name == "results.md":
         for name in ("a", "b", "mine"):
             shutil.copytree(ROOT / "experiments/checkpoints/tm-0", folder / "runs" / name)
