@@ -272,19 +272,13 @@ def test_command_compiles_and_writes_a_page(tmp_path: Path, monkeypatch: pytest.
     assert report["right"] == [report["predicted"]] and (tmp_path / "inspector.html").stat().st_size == report["bytes"]
 
 
-def test_command_shows_a_saved_model_beside_a_compiled_one(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
-) -> None:
-    from experiments.cli.inspect import inspect as called
-
+def test_command_shows_a_saved_model_beside_a_compiled_one(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     machine = TuringMachine.random(symbols=4, states=3, seed=0)
     compile_machine(machine, steps=6, check=False).save_pretrained(tmp_path / "saved")
     monkeypatch.chdir(tmp_path)
-    called("compiled", "random:4x3:0", against="saved", steps=4, json=True)
-    report = json.loads(capsys.readouterr().out)
+    report = json.loads(run("inspect", "compiled", "random:4x3:0", "--against", "saved", "--steps", "4", "--json").out)
     assert len(report["right"]) == 2 and report["tokens"] == 60
-    called("saved", steps=3, free=True, output=Path("own.html"))
-    assert "wrote own.html" in capsys.readouterr().out
+    assert "wrote own.html" in run("inspect", "saved", "--steps", "3", "--free", "-o", "own.html").out
 
 
 def test_command_refuses_in_one_sentence(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -303,10 +297,8 @@ def test_command_refuses_in_one_sentence(tmp_path: Path, monkeypatch: pytest.Mon
     ],
 )
 def test_command_says_what_is_wrong(arguments: tuple[str, ...], expected: str) -> None:
-    from experiments.cli.inspect import inspect as called
-
-    with pytest.raises(ValueError, match=expected):
-        called(*arguments)
+    done = run("inspect", *arguments)
+    assert done.refused and expected in done.err
 
 
 def test_gallery_has_a_page_for_every_machine(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

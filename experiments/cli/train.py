@@ -22,7 +22,7 @@ from experiments.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from experiments.training import Recipe, TrainingRequest
+    from experiments.training import TrainingRequest
 
 OutputOption = Annotated[
     Path | None, path_option("-o", "--output", help="Folder of the run.", show_default="runs/NAME")
@@ -107,10 +107,8 @@ def train(
         threads=threads,
         command=command_line(),
     )
-    if dry_run and minutes is not None:
-        raise ValueError("--dry-run computes nothing, and --minutes needs steps that are timed; give --steps instead")
     if dry_run:
-        print_size(name, request.new_recipe(), json)
+        print_size(name, request, json)
     else:
         run(request, json)
 
@@ -142,10 +140,12 @@ def reproduce(
     run(request, json)
 
 
-def print_size(name: str, recipe: Recipe, json: bool) -> None:
+def print_size(name: str, request: TrainingRequest, json: bool) -> None:
     from experiments.training.sizing import SPEEDS, size_of
 
-    size = size_of(recipe)
+    if request.minutes is not None:
+        raise ValueError("--dry-run computes nothing, and --minutes needs steps that are timed; give --steps instead")
+    size = size_of(request.new_recipe())
     if json:
         print_json({"preset": name, **size.to_dict(SPEEDS), "versions": versions()})
         return

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
@@ -23,7 +23,6 @@ from experiments.cli.common import (
 )
 
 if TYPE_CHECKING:
-    from experiments.verifications import MachineCheckRequest
     from proofs_check.sampled.report import Report
 
 
@@ -64,6 +63,7 @@ CornersOption = Annotated[
     bool, typer.Option("--corners/--no-corners", help="Also a few hundred runs of each unusual shape.")
 ]
 OF_ONE_MACHINE = ("machine", "length", "steps", "n", "packing", "program")
+OF_A_SAMPLE = ("machines", "seed", "engine", "output")
 ReportOption = Annotated[Path | None, path_option("-o", "--output", help="Also write the report: .json or .txt")]
 
 
@@ -94,14 +94,9 @@ def verify(
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
     if machine is not None:
-        refuse_others(context, "a check of one machine", *OF_ONE_MACHINE, "machines", "seed", "engine", "output")
-        from experiments.verifications import MachineCheckRequest, TapeSample
-
-        sample = TapeSample(machines, _lengths(length), seed, engine)
-        request = MachineCheckRequest(
-            machine=machine, tapes=sample, steps=steps, n=n, packing=packing, program=program, output=output
-        )
-        return _check_machine(request, json)
+        tapes = (machines, _lengths(length), seed, engine)
+        asked = {"machine": machine, "steps": steps, "n": n, "packing": packing, "program": program, "output": output}
+        return _check_machine(context, json, tapes, **asked)
     from experiments.verifications import VerificationRequest, run_verification
     from proofs_check.sampled.report import Sweep
 
@@ -119,11 +114,11 @@ def verify(
         strict_in_memory=strict_in_memory,
         program=program or "",
     )
-    asked = VerificationRequest(
+    request = VerificationRequest(
         sweep=sweep, engine=engine, workers=workers, dask=dask, resume=resume, corners=corners, output=output
     )
     with progress_bar("machines", machines) as progress:
-        found = run_verification(asked, progress)
+        found = run_verification(request, progress)
     if json:
         print_json(found.to_json())
     else:
@@ -133,9 +128,13 @@ def verify(
         raise typer.Exit(1)
 
 
-def _check_machine(request: MachineCheckRequest, json: bool) -> None:
-    from experiments.verifications import run_machine_check
+def _check_machine(context: typer.Context, json: bool, tapes: int | tuple[Any, ...], **asked: Any) -> None:
+    """The machine that a person named, on a sample of tapes, or on all of up to so many cells."""
+    from experiments.verifications import MachineCheckRequest, TapeSample, run_machine_check
 
+    everything = isinstance(tapes, int)
+    refuse_others(context, "a check of one machine", *OF_ONE_MACHINE, *(() if everything else OF_A_SAMPLE))
+    request = MachineCheckRequest(tapes=tapes if isinstance(tapes, int) else TapeSample(*tapes), **asked)
     with progress_bar("tapes") as progress:
         report = run_machine_check(request, progress)
     if json:
@@ -181,11 +180,8 @@ def exhaust(
     Exit code 0 if no run violates the sharp theorem, 1 if one does.
     """
     if machine is not None:
-        refuse_others(context, "a check of one machine", *OF_ONE_MACHINE)
-        from experiments.verifications import MachineCheckRequest
-
-        request = MachineCheckRequest(machine=machine, tapes=length, steps=steps, n=n, packing=packing, program=program)
-        return _check_machine(request, json)
+        asked = {"machine": machine, "steps": steps, "n": n, "packing": packing, "program": program}
+        return _check_machine(context, json, length, **asked)
     from dataclasses import asdict
 
     from proofs_check.exhaustive import every_machine

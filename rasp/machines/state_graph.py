@@ -47,12 +47,12 @@ def draw_machine(machine: TuringMachine, path: str | os.PathLike[str]) -> None:
     if path.suffix not in SUFFIXES:
         raise InvalidMachine(f"cannot draw to {str(path)!r}: use one of {listed(SUFFIXES)}")
     if path.suffix == ".dot":
-        write_whole(path, toquoted(machine))
+        write_whole(path, to_dot(machine))
     else:
         save_figure(_figure(machine), path, bbox_inches="tight")
 
 
-def toquoted(machine: TuringMachine) -> str:
+def to_dot(machine: TuringMachine) -> str:
     """The state graph in the language of Graphviz."""
     graph = state_graph(machine)
     lines = [f"digraph {quoted(machine.name or 'machine')} {{", "  rankdir=LR;", "  node [shape=circle];"]
